@@ -1,0 +1,183 @@
+"""What is defined: alerts, recording rules, and groups of them.
+
+Definitions are plain values: frozen, equal by value, and they remember the place of the call that made them. They are
+not validated when they are made, so that one run of the checks reports everything that is wrong with all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Union
+
+from watchkeeper.contract import Selectable
+from watchkeeper.findings import Place, caller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from watchkeeper.promql.threshold import Threshold
+
+
+class DefinitionError(ValueError):
+    """A definition that can't be made, such as an override of an alert that does not exist. `place` says where."""
+
+    def __init__(self, message: str, place: Place, fix: str = "") -> None:
+        super().__init__(message)
+        self.message, self.place, self.fix = message, place, fix
+
+
+class Severity(str, Enum):
+    """How an alert reaches people: critical pages, warning makes a ticket, info notifies nobody."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        """Return the value of the label `severity`."""
+        return self.value
+
+
+def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(mapping))
+
+
+def _labels() -> Any:
+    # Out of the hash, since a read-only mapping has none; equality looks at it.
+    return field(default_factory=dict, kw_only=True, hash=False)
+
+
+def _place() -> Any:
+    return field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Recording(Selectable):
+    """A recording rule: its name, of the form `level:metric:operations`, is what it formats to in other expressions."""
+
+    name: str
+    expr: str
+    labels: Mapping[str, str] = _labels()
+    unit: str = field(default="", kw_only=True)
+    place: Place = _place()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _frozen(self.labels))
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alerting rule, with what a person needs when it fires.
+
+    `for_`, `keep_firing_for`: Prometheus durations such as `5m`. `team` owns it. `priority`: an optional label such as
+    `P1`. `summary` and `description` are annotations in Prometheus' template language. `runbook` is the name of its page.
+    `panel` is `dashboard uid/panel key`, only needed where more than one panel names the alert. `labels` and
+    `annotations` are added to those that the other fields make.
+    """
+
+    name: str
+    expr: str = field(kw_only=True)
+    severity: Severity = field(kw_only=True)
+    team: str = field(kw_only=True)
+    summary: str = field(kw_only=True)
+    description: str = field(default="", kw_only=True)
+    runbook: str = field(default="", kw_only=True)
+    for_: str = field(default="", kw_only=True)
+    keep_firing_for: str = field(default="", kw_only=True)
+    priority: str = field(default="", kw_only=True)
+    panel: str = field(default="", kw_only=True)
+    labels: Mapping[str, str] = _labels()
+    annotations: Mapping[str, str] = _labels()
+    place: Place = _place()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _frozen(self.labels))
+        object.__setattr__(self, "annotations", _frozen(self.annotations))
+
+    @property
+    def threshold(self) -> Threshold:
+        """The literal that the expression compares with.
+
+        Raises:
+            watchkeeper.promql.ParseError: the expression is not PromQL.
+            watchkeeper.promql.ThresholdError: there is no such literal, or more than one.
+        """
+        from watchkeeper.promql import parse
+        from watchkeeper.promql.threshold import threshold
+
+        return threshold(parse(self.expr))
+
+    def replace(self, *, threshold: float | None = None, **changes: Any) -> Alert:
+        """Return the alert with other fields, or with another threshold put into its expression.
+
+        Raises:
+            DefinitionError: there is no such field, or no one threshold to replace.
+        """
+        changes.setdefault("place", caller())
+        known = {f.name for f in dataclasses.fields(self)}
+        for name in changes:
+            if name not in known:
+                from watchkeeper.findings import nearest
+
+                raise DefinitionError(
+                    f'alert {self.name} has no field "{name}"{nearest(name, sorted(known))}', changes["place"]
+                )
+        changed = dataclasses.replace(self, **changes)
+        if threshold is None:
+            return changed
+        from watchkeeper.promql import parse
+        from watchkeeper.promql.threshold import splice
+        from watchkeeper.promql.threshold import threshold as find
+
+        try:
+            expr = splice(changed.expr, find(parse(changed.expr)), threshold)
+        except ValueError as error:  # ParseError, ThresholdError, or a NaN
+            raise DefinitionError(
+                f"alert {self.name}: can't replace the threshold: {error}", changes["place"], "give expr= instead"
+            ) from error
+        return dataclasses.replace(changed, expr=expr)
+
+
+Rule = Union[Alert, Recording]  # noqa: UP007 - evaluated at run time, on 3.10 too
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rules that Prometheus evaluates together, in this order, every `interval`.
+
+    `interval` and `query_offset` are durations, empty for the server's default; `limit` is the most alerts or series
+    that one rule may make, 0 for no limit; `labels` are added to every rule's.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    interval: str = field(default="", kw_only=True)
+    query_offset: str = field(default="", kw_only=True)
+    limit: int = field(default=0, kw_only=True)
+    labels: Mapping[str, str] = _labels()
+    place: Place = _place()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(_flat(self.rules)))
+        object.__setattr__(self, "labels", _frozen(self.labels))
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """The alerting rules among them."""
+        return tuple(rule for rule in self.rules if isinstance(rule, Alert))
+
+
+def _flat(rules: Iterable[Any]) -> Iterable[Rule]:
+    """Yield the rules, and those of groups among them: what a function with parameters returns can be put in a group."""
+    for rule in rules:
+        if isinstance(rule, Group):
+            yield from rule.rules
+        elif isinstance(rule, (Alert, Recording)):
+            yield rule
+        else:
+            raise TypeError(f"a Group holds Alert and Recording, not {type(rule).__name__}: {rule!r:.80}")
