@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A place in a source file. Line and column count from 1; 0 where none is known."""
+    """A place in a source file. Line and column count from 1; 0 where none is known.
+
+    `module` is the name of the Python module whose import led there, empty outside one.
+    """
 
     file: str
     line: int = 0
     column: int = 0
+    module: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         """Return `file:line:column`, without what is not known, as editors and terminals read it."""
@@ -113,7 +118,11 @@ def caller() -> Place:
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads source files and is a thousand times slower
     while frame.f_back and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno)
+    module: FrameType | None = frame
+    while module and module.f_code.co_name != "<module>":
+        module = module.f_back
+    name = module.f_globals.get("__name__", "") if module else ""
+    return Place(frame.f_code.co_filename, frame.f_lineno, module=name)
 
 
 # Frames that are ours: this package, and the __init__ that dataclasses and attrs generate.

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeVar, Union
 
 from watchkeeper.contract import Selectable
-from watchkeeper.findings import Place, caller
+from watchkeeper.findings import Place, caller, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from watchkeeper.promql.threshold import Threshold
@@ -54,6 +54,26 @@ def _labels() -> Any:
 
 def _place() -> Any:
     return field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+
+Definition = TypeVar("Definition", "Alert", "Recording", "Group")
+
+
+def changed_copy(definition: Definition, changes: Mapping[str, Any]) -> Definition:
+    """Return a copy with other fields; `changes["place"]` is the place of the call that wants it.
+
+    Raises:
+        DefinitionError: there is no field of that name.
+    """
+    known = [f.name for f in dataclasses.fields(definition) if f.name != "place"]
+    for name in changes:
+        if name not in known and name != "place":
+            raise DefinitionError(
+                f'{definition.name} has no field "{name}"{nearest(name, known)}',
+                changes["place"],
+                f"the fields of {type(definition).__name__} are {', '.join(known)}",
+            )
+    return dataclasses.replace(definition, **changes)
 
 
 @dataclass(frozen=True)
@@ -119,15 +139,7 @@ class Alert:
             DefinitionError: there is no such field, or no one threshold to replace.
         """
         changes.setdefault("place", caller())
-        known = {f.name for f in dataclasses.fields(self)}
-        for name in changes:
-            if name not in known:
-                from watchkeeper.findings import nearest
-
-                raise DefinitionError(
-                    f'alert {self.name} has no field "{name}"{nearest(name, sorted(known))}', changes["place"]
-                )
-        changed = dataclasses.replace(self, **changes)
+        changed = changed_copy(self, changes)
         if threshold is None:
             return changed
         from watchkeeper.promql import parse
@@ -155,7 +167,7 @@ class Group:
     """
 
     name: str
-    rules: tuple[Rule, ...]
+    rules: Sequence[Rule]
     interval: str = field(default="", kw_only=True)
     query_offset: str = field(default="", kw_only=True)
     limit: int = field(default=0, kw_only=True)

@@ -1,0 +1,240 @@
+"""A pack: metrics, groups of rules and dashboards that belong together, for others to extend."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+from watchkeeper.contract import Metric
+from watchkeeper.findings import Place, caller, nearest
+from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+# A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
+Dashboard = Union[Callable[["Pack"], Any], Any]
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What `without` took out: a name, the reason, and where it was said."""
+
+    name: str
+    reason: str
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """All that is watched. Immutable: `add`, `without` and `replace` return another pack.
+
+    `target_labels` are what the scrape configuration puts on every series, such as `job` and `instance`.
+    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the names of the pages
+    that exist; None where pages are kept elsewhere and can't be checked.
+    """
+
+    metrics: tuple[Metric, ...] = ()
+    groups: tuple[Group, ...] = ()
+    dashboards: tuple[Dashboard, ...] = ()
+    target_labels: tuple[str, ...] = ("job", "instance")
+    runbooks: frozenset[str] | None = None
+    removed: tuple[Removed, ...] = ()
+    loose: tuple[Rule, ...] = ()
+    place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+    @classmethod
+    def discover(
+        cls, *packages: str, target_labels: tuple[str, ...] = ("job", "instance"), runbooks: str | None = None
+    ) -> Pack:
+        """Return a pack of what the modules of these packages made: metrics, groups, and functions named `dashboard`.
+
+        What a module only imported is not its own and is left out. `runbooks` is the package whose Markdown files are
+        the runbook pages.
+
+        Raises:
+            ImportError: a package does not exist, or a module fails to import.
+        """
+        place = caller()
+        metrics: list[Metric] = []
+        groups: list[Group] = []
+        rules: list[Rule] = []
+        dashboards: list[Dashboard] = []
+        for module in _modules(packages):
+            for name, value in vars(module).items():
+                made = getattr(getattr(value, "place", None), "module", None) == module.__name__
+                if isinstance(value, Metric) and made:
+                    metrics.append(value)
+                elif isinstance(value, Group) and made:
+                    groups.append(value)
+                elif isinstance(value, (Alert, Recording)) and made:
+                    rules.append(value)
+                elif _is_dashboard(name, value, module):
+                    dashboards.append(value)
+        grouped = {id(rule) for group in groups for rule in group.rules}
+        return cls(
+            metrics=_once(metrics),
+            groups=_once(groups),
+            dashboards=_once(dashboards),
+            target_labels=tuple(target_labels),
+            runbooks=None if runbooks is None else _pages(runbooks),
+            loose=tuple(rule for rule in _once(rules) if id(rule) not in grouped),
+            place=place,
+        )
+
+    @property
+    def rules(self) -> Iterator[Rule]:
+        """All rules, in order."""
+        return (rule for group in self.groups for rule in group.rules)
+
+    @property
+    def alerts(self) -> dict[str, Alert]:
+        """The alerts by name."""
+        return {rule.name: rule for rule in self.rules if isinstance(rule, Alert)}
+
+    def add(self, *definitions: Metric | Group | Pack | Dashboard) -> Pack:
+        """Return the pack with more metrics, groups, dashboards, or all of another pack.
+
+        Raises:
+            DefinitionError: a rule that is in no group, or what is none of these.
+        """
+        place = caller()
+        metrics, groups, dashboards = list(self.metrics), list(self.groups), list(self.dashboards)
+        runbooks, removed, loose = self.runbooks, self.removed, self.loose
+        target_labels = self.target_labels
+        for definition in definitions:
+            if isinstance(definition, Pack):
+                metrics += definition.metrics
+                groups += definition.groups
+                dashboards += definition.dashboards
+                removed += definition.removed
+                loose += definition.loose
+                target_labels += definition.target_labels
+                known = runbooks is not None and definition.runbooks is not None
+                runbooks = runbooks | definition.runbooks if known else None  # type: ignore[operator]
+            elif isinstance(definition, Metric):
+                metrics.append(definition)
+            elif isinstance(definition, Group):
+                groups.append(definition)
+            elif isinstance(definition, (Alert, Recording)):
+                raise DefinitionError(
+                    f"{definition.name} can't be added by itself",
+                    place,
+                    f'put it in a Group: add(Group("name", [{definition.name}]))',
+                )
+            elif callable(definition) or isinstance(definition, dict) or _can_be_json(definition):
+                dashboards.append(definition)
+            else:
+                raise DefinitionError(
+                    f"a pack holds metrics, groups, dashboards and packs, not {type(definition).__name__}: {definition!r:.80}",
+                    place,
+                )
+        return dataclasses.replace(
+            self,
+            metrics=_once(metrics),
+            groups=_once(groups),
+            dashboards=_once(dashboards),
+            target_labels=tuple(dict.fromkeys(target_labels)),
+            runbooks=runbooks,
+            removed=removed,
+            loose=loose,
+        )
+
+    def without(self, name: str, *, reason: str) -> Pack:
+        """Return the pack without the rule, group or dashboard (by its uid) of that name. The reason is for the reader.
+
+        Raises:
+            DefinitionError: there is none of that name, or no reason is given.
+        """
+        place = caller()
+        if not reason.strip():
+            raise DefinitionError(f'without("{name}") needs a reason', place, "say why: the next reader will ask")
+        removed = (*self.removed, Removed(name, reason, place))
+        if any(group.name == name for group in self.groups):
+            gone = [Removed(alert.name, reason, place) for g in self.groups if g.name == name for alert in g.alerts]
+            groups = tuple(group for group in self.groups if group.name != name)
+            return dataclasses.replace(self, groups=groups, removed=(*removed, *gone))
+        if any(rule.name == name for rule in self.rules):
+            groups = tuple(
+                dataclasses.replace(group, rules=tuple(rule for rule in group.rules if rule.name != name))
+                for group in self.groups
+            )
+            return dataclasses.replace(self, groups=tuple(g for g in groups if g.rules), removed=removed)
+        uids = {self._uid(dashboard): dashboard for dashboard in self.dashboards}
+        if name in uids:
+            dashboards = tuple(d for d in self.dashboards if d is not uids[name])
+            return dataclasses.replace(self, dashboards=dashboards, removed=removed)
+        raise self._unknown(name, place, list(uids))
+
+    def replace(self, name: str, /, **changes: Any) -> Pack:
+        """Return the pack with other fields for the rule or group of that name; for an alert also `threshold=`.
+
+        Raises:
+            DefinitionError: there is none of that name, or it has no such field, or no one threshold.
+        """
+        changes["place"] = place = caller()
+        if any(group.name == name for group in self.groups):
+            groups = tuple(changed_copy(group, changes) if group.name == name else group for group in self.groups)
+            return dataclasses.replace(self, groups=groups)
+        if not any(rule.name == name for rule in self.rules):
+            raise self._unknown(name, place)
+
+        def changed(rule: Rule) -> Rule:
+            if rule.name != name:
+                return rule
+            return rule.replace(**changes) if isinstance(rule, Alert) else changed_copy(rule, changes)
+
+        groups = tuple(
+            dataclasses.replace(group, rules=tuple(changed(rule) for rule in group.rules)) for group in self.groups
+        )
+        return dataclasses.replace(self, groups=groups)
+
+    def build(self, dashboard: Dashboard) -> Any:
+        """Return the dashboard itself: what the function makes of this pack, or the object as it is."""
+        return dashboard(self) if callable(dashboard) else dashboard
+
+    def _uid(self, dashboard: Dashboard) -> str:
+        from watchkeeper.render.grafana import read
+
+        return str(read(self.build(dashboard)).get("uid", ""))
+
+    def _unknown(self, name: str, place: Place, uids: list[str] | None = None) -> DefinitionError:
+        names = [*(rule.name for rule in self.rules), *(group.name for group in self.groups), *(uids or ())]
+        gone = [f" (removed at {r.place}: {r.reason})" for r in self.removed if r.name == name]
+        message = f'the pack has no "{name}"{"".join(gone[:1]) or nearest(name, names)}'
+        return DefinitionError(message, place, f"it has {', '.join(names)}" if 0 < len(names) <= 20 else "")
+
+
+def _modules(packages: tuple[str, ...]) -> Iterator[ModuleType]:
+    """Yield the modules of the packages, each package's own first, in the order of their names."""
+    import importlib
+    import pkgutil
+
+    for package in packages:
+        module = importlib.import_module(package)
+        yield module
+        for info in sorted(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{package}."), key=lambda i: i.name):
+            yield importlib.import_module(info.name)
+
+
+def _is_dashboard(name: str, value: object, module: ModuleType) -> bool:
+    named = name == "dashboard" or name.endswith("_dashboard")
+    return named and callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+def _can_be_json(value: object) -> bool:
+    return hasattr(value, "to_json_data") or hasattr(value, "to_json")
+
+
+def _once(items: list[Any]) -> tuple[Any, ...]:
+    """Return the items, the same object once: one module may hold it under two names."""
+    return tuple({id(item): item for item in items}.values())
+
+
+def _pages(package: str) -> frozenset[str]:
+    from importlib.resources import files
+
+    return frozenset(page.name[:-3] for page in files(package).iterdir() if page.name.endswith(".md"))
