@@ -1,13 +1,18 @@
 """Monitoring as code: definitions in, rules and dashboards out.
 
-Importing this is standard library only and knows nothing of GPUs.
+Importing this is standard library only and knows nothing of GPUs. Names are loaded when first asked for, so that the
+command line and an agent that wants one module don't pay for all.
 """
 
+from typing import TYPE_CHECKING
+
 from watchkeeper._version import __version__
-from watchkeeper.contract import Counter, Gauge, Histogram, Info, Metric, Series, not_, re, selector
-from watchkeeper.findings import Excerpt, Finding, Place
-from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, Severity
-from watchkeeper.pack import Pack, Removed
+
+if TYPE_CHECKING:
+    from watchkeeper.contract import Counter, Gauge, Histogram, Info, Metric, Series, not_, re, selector
+    from watchkeeper.findings import Excerpt, Finding, Place
+    from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, Severity
+    from watchkeeper.pack import Pack, Removed
 
 __all__ = [
     "Alert",
@@ -32,3 +37,26 @@ __all__ = [
     "re",
     "selector",
 ]
+
+_HOMES = {
+    "contract": ("Counter", "Gauge", "Histogram", "Info", "Metric", "Series", "not_", "re", "selector"),
+    "findings": ("Excerpt", "Finding", "Place"),
+    "model": ("Alert", "DefinitionError", "Group", "Recording", "Rule", "Severity"),
+    "pack": ("Pack", "Removed"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module that has it (PEP 562)."""
+    for module, names in _HOMES.items():
+        if name in names:
+            import importlib
+
+            value = getattr(importlib.import_module(f"watchkeeper.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'watchkeeper' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,7 +24,7 @@ class not_(str):  # noqa: N801 - as `re`
     __slots__ = ("pattern",)
     pattern: bool
 
-    def __new__(cls, value: str) -> not_:
+    def __new__(cls, value: str) -> not_:  # noqa: PYI034 - Self is not in typing before 3.11
         self = super().__new__(cls, value)
         self.pattern = isinstance(value, re)
         return self

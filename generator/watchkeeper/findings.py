@@ -116,13 +116,18 @@ def nearest(word: str, choices: Sequence[str]) -> str:
 def caller() -> Place:
     """Return the place of the nearest call from outside this package and from outside generated code."""
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads source files and is a thousand times slower
-    while frame.f_back and frame.f_code.co_filename.startswith(_OURS):
+    while frame.f_back and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     module: FrameType | None = frame
     while module and module.f_code.co_name != "<module>":
         module = module.f_back
     name = module.f_globals.get("__name__", "") if module else ""
     return Place(frame.f_code.co_filename, frame.f_lineno, module=name)
+
+
+def is_ours(file: str) -> bool:
+    """Tell whether a frame of this file is this package's or generated code, and not the user's."""
+    return file.startswith(_OURS)
 
 
 # Frames that are ours: this package, and the __init__ that dataclasses and attrs generate.

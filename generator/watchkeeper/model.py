@@ -7,7 +7,6 @@ not validated when they are made, so that one run of the checks reports everythi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -17,7 +16,7 @@ from watchkeeper.contract import Selectable
 from watchkeeper.findings import Place, caller, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from watchkeeper.promql.threshold import Threshold
@@ -47,15 +46,6 @@ def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType(dict(mapping))
 
 
-def _labels() -> Any:
-    # Out of the hash, since a read-only mapping has none; equality looks at it.
-    return field(default_factory=dict, kw_only=True, hash=False)
-
-
-def _place() -> Any:
-    return field(default_factory=caller, kw_only=True, compare=False, repr=False)
-
-
 Definition = TypeVar("Definition", "Alert", "Recording", "Group")
 
 
@@ -82,9 +72,9 @@ class Recording(Selectable):
 
     name: str
     expr: str
-    labels: Mapping[str, str] = _labels()
+    labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)  # a mapping has no hash
     unit: str = field(default="", kw_only=True)
-    place: Place = _place()
+    place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _frozen(self.labels))
@@ -95,7 +85,7 @@ class Alert:
     """An alerting rule, with what a person needs when it fires.
 
     `for_`, `keep_firing_for`: Prometheus durations such as `5m`. `team` owns it. `priority`: an optional label such as
-    `P1`. `summary` and `description` are annotations in Prometheus' template language. `runbook` is the name of its page.
+    `P1`. `summary` and `description` are annotations in Prometheus' template language. `runbook` is its page's name.
     `panel` is `dashboard uid/panel key`, only needed where more than one panel names the alert. `labels` and
     `annotations` are added to those that the other fields make.
     """
@@ -111,9 +101,9 @@ class Alert:
     keep_firing_for: str = field(default="", kw_only=True)
     priority: str = field(default="", kw_only=True)
     panel: str = field(default="", kw_only=True)
-    labels: Mapping[str, str] = _labels()
-    annotations: Mapping[str, str] = _labels()
-    place: Place = _place()
+    labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _frozen(self.labels))
@@ -171,8 +161,8 @@ class Group:
     interval: str = field(default="", kw_only=True)
     query_offset: str = field(default="", kw_only=True)
     limit: int = field(default=0, kw_only=True)
-    labels: Mapping[str, str] = _labels()
-    place: Place = _place()
+    labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(_flat(self.rules)))
@@ -185,7 +175,7 @@ class Group:
 
 
 def _flat(rules: Iterable[Any]) -> Iterable[Rule]:
-    """Yield the rules, and those of groups among them: what a function with parameters returns can be put in a group."""
+    """Yield the rules, and those of groups among them: what a function with parameters returns can be a part."""
     for rule in rules:
         if isinstance(rule, Group):
             yield from rule.rules

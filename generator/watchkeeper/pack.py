@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from watchkeeper.contract import Metric
 from watchkeeper.findings import Place, caller, nearest
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
-Dashboard = Union[Callable[["Pack"], Any], Any]
+Dashboard = Any
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class Pack:
                 dashboards.append(definition)
             else:
                 raise DefinitionError(
-                    f"a pack holds metrics, groups, dashboards and packs, not {type(definition).__name__}: {definition!r:.80}",
+                    f"a pack holds metrics, groups, dashboards and packs, not {definition!r:.60}",
                     place,
                 )
         return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""GPU memory: what torch's allocator holds, what is left, and what an out-of-memory error looks like before it happens."""
+"""GPU memory: what torch's allocator holds, what is left, and the signs of an out-of-memory error before it happens."""
 
 from watchkeeper import Alert, Group, Recording, Severity
 from watchkeeper_fleet.metrics.agent import ALLOC_RETRIES, ALLOCATED, READY, RESERVED
@@ -29,7 +29,7 @@ FRAGMENTED = Alert(
     for_="5m",
     severity=Severity.CRITICAL,
     team="inference-sre",
-    summary="{{ $value | humanizePercentage }} of torch's memory on {{ $labels.instance }} GPU {{ $labels.gpu }} is unused",
+    summary="{{ $value | humanizePercentage }} of torch memory unused on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description=(
         "Process {{ $labels.process }} of {{ $labels.workload }} holds memory that no tensor uses, "
         "and the device has less than 10 % free: the next large request may fail although enough is free in pieces."
@@ -64,8 +64,8 @@ JUMP = Alert(
     ),
     severity=Severity.INFO,
     team="inference-sre",
-    summary="Reserved memory on {{ $labels.instance }} GPU {{ $labels.gpu }} rose by {{ $value | humanize1024 }}B in a minute",
-    description="Process {{ $labels.process }} of {{ $labels.workload }} took more than 10 % of the device within a minute.",
+    summary="Reserved memory on {{ $labels.instance }} GPU {{ $labels.gpu }} rose by {{ $value | humanize1024 }}B",
+    description="Process {{ $labels.process }} of {{ $labels.workload }} took over 10 % of the device within a minute.",
     runbook="gpu-memory-jump",
 )
 
@@ -77,8 +77,8 @@ LEAK = Alert(
     team="inference-sre",
     summary="{{ $labels.instance }} GPU {{ $labels.gpu }} is on course to be full within 30 minutes",
     description=(
-        "The least that process {{ $labels.process }} of {{ $labels.workload }} has allocated in any 5 minutes keeps rising: "
-        "{{ $value | humanize1024 }}B expected in 30 minutes."
+        "The least that process {{ $labels.process }} of {{ $labels.workload }} has allocated "
+        "in any 5 minutes keeps rising: {{ $value | humanize1024 }}B expected in 30 minutes."
     ),
     runbook="gpu-memory-leak",
 )
@@ -91,8 +91,8 @@ RETRYING = Alert(
     team="inference-sre",
     summary="Allocator is retrying on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description=(
-        "{{ $value | humanize }} cache flushes in 2 minutes by process {{ $labels.process }} of {{ $labels.workload }}: "
-        "each stalls the device, and the next step is an out-of-memory error."
+        "{{ $value | humanize }} cache flushes in 2 minutes by process {{ $labels.process }} "
+        "of {{ $labels.workload }}: each stalls the device, and the next step is an out-of-memory error."
     ),
     runbook="gpu-allocator-retrying",
 )

@@ -1,6 +1,7 @@
 """What the agent inside a GPU process reports, per process and GPU. The exporter daemon serves it.
 
-`workload`, `process` (a small stable slot on the host) and `rank` name the process; `gpu` is the NVML index, or index:MIG.
+`workload`, `process` (a small stable slot on the host) and `rank` name the process; `gpu` is the NVML index, or
+index:MIG.
 """
 
 from watchkeeper.contract import Counter, Gauge

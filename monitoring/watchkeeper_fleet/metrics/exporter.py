@@ -18,6 +18,6 @@ GPU_TOTAL = Gauge(
 )
 NODE_OOMS = Counter(
     "torch_cuda_node_ooms_total",
-    "Out-of-memory errors of all torch processes on this host, kept across their deaths; 0 for each GPU from the start.",
+    "Out-of-memory errors of all torch processes on this host, kept across their deaths; 0 from the start.",
     labels=PER_GPU,
 )

@@ -1,0 +1,59 @@
+"""Label and annotation names of rules and groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from watchkeeper.checks.metric_label import mend
+from watchkeeper.findings import Finding
+from watchkeeper.model import Alert
+from watchkeeper.names import LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from watchkeeper.findings import Place
+    from watchkeeper.project import Project
+
+ID = "rule/label"
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Yield a finding for each label or annotation that Prometheus refuses or sets itself."""
+    for group in project.pack.groups:
+        yield from _check(f"group {group.name}", "label", group.labels, group.place, ("alertname",))
+        for rule in group.rules:
+            if isinstance(rule, Alert):
+                own = ("alertname", "severity", "team", *(["priority"] if rule.priority else []))
+                yield from _check(f"alert {rule.name}", "label", rule.labels, rule.place, own)
+                made = ("summary", "description", "runbook_url", "dashboard_url")
+                yield from _check(f"alert {rule.name}", "annotation", rule.annotations, rule.place, made)
+            else:
+                yield from _check(f"recording rule {rule.name}", "label", rule.labels, rule.place, ())
+
+
+def _check(owner: str, kind: str, names: Mapping[str, str], place: Place, own: tuple[str, ...]) -> Iterator[Finding]:
+    for name, value in names.items():
+        if not isinstance(name, str) or not LABEL.match(name):
+            what, fix = (
+                f"is no {kind} name: letters, digits and underscores, no digit first",
+                f"call it {mend(str(name))}",
+            )
+        elif name == "__name__":
+            what, fix = "can't be set", "drop it"
+        elif name in own:
+            field = {"runbook_url": "the field runbook", "dashboard_url": "the panel that names the alert"}
+            what, fix = "is made from the definition", f"say it by {field.get(name, f'the field {name}')}"
+            if name == "alertname":
+                fix = "say it by the alert's name"
+        elif not isinstance(value, str):
+            what, fix = f"must be a string, not {value!r}", f'write "{value}"'
+        else:
+            continue
+        yield Finding(
+            ID,
+            f'{owner}: {kind} "{name}" {what}',
+            place,
+            why="Prometheus refuses the file, or two sources disagree",
+            fix=fix,
+        )

@@ -1,0 +1,29 @@
+"""`watchkeeper check`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from watchkeeper.cli.common import checked_project, definitions_option, report
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  watchkeeper check
+  watchkeeper check --definitions acme.monitoring.pack:EUROPE
+
+Each finding names its check, such as promql/metric, which docs/checks/ explains."""
+)
+@definitions_option
+def check(*, definitions: str | None) -> None:
+    """Report all that is wrong with the definitions, without writing anything."""
+    project, findings = checked_project(definitions)
+    if report(findings):
+        sys.exit(1)
+    rules = sum(1 for _ in project.pack.rules)
+    click.echo(
+        f"{rules} rules, {len(project.dashboards)} dashboards, {len(project.expressions)} expressions: fine", err=True
+    )

@@ -1,0 +1,93 @@
+"""What the verbs share: settings and definitions in, findings out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from watchkeeper.findings import Finding
+    from watchkeeper.project import Project
+    from watchkeeper.settings import Settings
+
+definitions_option: Callable[..., Any] = click.option(
+    "--definitions", metavar="MODULE:PACK", help="The pack to read, instead of the one that pyproject.toml names."
+)
+
+
+def checked_project(definitions: str | None) -> tuple[Project, list[Finding]]:
+    """Return the working directory's project and all findings about it. Ends the program if it can't be loaded."""
+    from watchkeeper.checks import run
+    from watchkeeper.findings import Finding, sort
+    from watchkeeper.load import LoadError, load_pack
+    from watchkeeper.project import build
+
+    settings = _settings()
+    definitions = definitions or settings.definitions
+    if not definitions:
+        fix = 'write definitions = "module:PACK" under [tool.watchkeeper] in pyproject.toml, or give --definitions'
+        stop([Finding("load/name", f"no definitions are named for {settings.root}", fix=fix)])
+    try:
+        pack = load_pack(definitions, settings.root)
+    except LoadError as error:
+        stop([error.finding])
+    project, findings = build(pack, settings, track)
+    return project, sort([*findings, *run(project)])
+
+
+def _settings() -> Settings:
+    from pathlib import Path
+
+    from watchkeeper.settings import SettingsError, load_settings
+
+    try:
+        return load_settings(Path.cwd())
+    except SettingsError as error:
+        stop(error.findings)
+
+
+def stop(findings: Sequence[Finding]) -> NoReturn:
+    """Print the findings and end with status 1."""
+    report(findings)
+    sys.exit(1)
+
+
+def report(findings: Sequence[Finding]) -> bool:
+    """Print findings and their number on standard error. Returns whether there is an error among them."""
+    from watchkeeper.findings import to_text
+
+    colour = wants_colour(sys.stderr)
+    for finding in findings:
+        click.echo(to_text(finding, colour=colour), err=True, color=colour)
+    errors = sum(finding.severity == "error" for finding in findings)
+    warnings = len(findings) - errors
+    parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    if parts:
+        click.echo(", ".join(parts), err=True)
+    return errors > 0
+
+
+def wants_colour(stream: Any) -> bool:
+    """Colour only on a terminal, and not where NO_COLOR is set (https://no-color.org) or the terminal is dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def track(items: Iterable[Any], what: str) -> Iterator[Any]:
+    """Yield the items; past two seconds, on a terminal, count them there."""
+    items = list(items)
+    start, shown = time.monotonic(), False
+    terminal = sys.stderr.isatty()
+    for number, item in enumerate(items):
+        if terminal and time.monotonic() - start > 2:
+            width = 30 * number // len(items)
+            click.echo(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {number}/{len(items)}", nl=False, err=True)
+            shown = True
+        yield item
+    if shown:
+        click.echo("\r\x1b[K", nl=False, err=True, color=True)

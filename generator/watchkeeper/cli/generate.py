@@ -1,0 +1,64 @@
+"""`watchkeeper generate`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from watchkeeper.cli.common import checked_project, definitions_option, report, stop, wants_colour
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  watchkeeper generate
+  watchkeeper generate --check
+  watchkeeper generate --definitions acme.monitoring.pack:EUROPE --out europe
+
+What is generated is listed in watchkeeper.manifest; what is no longer generated is deleted; other files are left alone.
+Nothing is written while there is an error."""
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff where files are stale.")
+@definitions_option
+@click.option(
+    "--out", type=click.Path(), metavar="DIR", help="Where rules/ and dashboards/ go; default: beside pyproject.toml."
+)
+def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
+    """Write rules/ and dashboards/ from the definitions."""
+    from pathlib import Path
+
+    from watchkeeper import output
+
+    project, findings = checked_project(definitions)
+    if report(findings):
+        click.echo("nothing written" if not check else "not compared", err=True)
+        sys.exit(1)
+    try:
+        plan = output.plan(project.files, Path(out) if out else project.settings.root)
+        if check:
+            _show(plan)
+        else:
+            output.apply(plan)
+    except output.OutputError as error:
+        stop(error.findings)
+    changed = len(plan.writes) - (output.MANIFEST in plan.writes)
+    if check and (plan.writes or plan.deletes):
+        click.echo(f"{changed} stale, {len(plan.deletes)} to delete: run `watchkeeper generate`", err=True)
+        sys.exit(1)
+    click.echo(
+        f"{len(project.files)} files: {changed} written, {len(plan.deletes)} deleted, {plan.unchanged} unchanged",
+        err=True,
+    )
+
+
+def _show(plan: object) -> None:
+    from watchkeeper import output
+    from watchkeeper.findings import printable
+
+    colour = wants_colour(sys.stdout)
+    hues = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+    assert isinstance(plan, output.Plan)
+    for line in output.diff(plan):
+        hue = hues.get(line[:1], "") if colour else ""
+        click.echo(f"{hue}{printable(line)}\x1b[0m" if hue else printable(line), color=colour)

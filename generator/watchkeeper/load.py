@@ -1,0 +1,70 @@
+"""Loading definitions: `module:PACK` becomes a Pack, and whatever can go wrong on the way becomes one clear finding."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from watchkeeper.findings import Finding, Place, is_ours, nearest
+from watchkeeper.model import DefinitionError
+from watchkeeper.pack import Pack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class LoadError(Exception):
+    """Definitions that can't be loaded; `finding` says why and where."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def load_pack(definitions: str, root: Path) -> Pack:
+    """Import `module:NAME`, with root first on sys.path, and return the pack of that name.
+
+    Raises:
+        LoadError: a wrong name, a module that fails to import, or something that is no pack.
+    """
+    module_name, _, name = definitions.partition(":")
+    if not name.isidentifier() or not all(part.isidentifier() for part in module_name.split(".")):
+        fix = 'write it as "package.module:PACK", in [tool.watchkeeper] or with --definitions'
+        raise LoadError(Finding("load/name", f'definitions are not of the form module:PACK: "{definitions}"', fix=fix))
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # the module is the user's and may raise anything
+        raise LoadError(explain(error, f'importing "{module_name}"', root)) from error
+    pack = getattr(module, name, None)
+    if isinstance(pack, Pack):
+        return pack
+    place = Place(module.__file__ or module_name)
+    packs = [key for key, value in vars(module).items() if isinstance(value, Pack)]
+    fix = f"it has {', '.join(packs)}" if packs else f"write {name} = Pack.discover(...) there"
+    if pack is None:
+        raise LoadError(Finding("load/name", f'{module_name} has no "{name}"{nearest(name, packs)}', place, fix=fix))
+    raise LoadError(
+        Finding("load/name", f"{module_name}:{name} is a {type(pack).__name__}, not a Pack", place, fix=fix)
+    )
+
+
+def explain(error: BaseException, doing: str, root: Path) -> Finding:
+    """Return what an exception of the user's code says, at the deepest line of theirs that it went through."""
+    if isinstance(error, DefinitionError):
+        return Finding("load/definition", error.message, error.place, fix=error.fix)
+    if isinstance(error, SyntaxError) and error.filename:
+        place = Place(error.filename, error.lineno or 0, error.offset or 0)
+        return Finding("load/syntax", f"{doing} failed: {error.msg}", place)
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [f for f in frames if not is_ours(f.filename) and not f.filename.startswith(("<", sys.base_prefix))]
+    theirs = [f for f in users if f.filename.startswith(f"{root}/") and "/site-packages/" not in f.filename] or users
+    at = Place(theirs[-1].filename, theirs[-1].lineno or 0) if theirs else None
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    fix = ""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        fix = f'is "{error.name}" installed in this environment, or is its folder below {root}?'
+    return Finding("load/import", f"{doing} failed: {what.splitlines()[0]}", at, fix=fix)

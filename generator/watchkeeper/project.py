@@ -1,0 +1,182 @@
+"""A project: a pack with everything that it becomes, built once for checks, rendering and tests alike."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.findings import Excerpt, Finding, Place
+from watchkeeper.load import explain
+from watchkeeper.promql import ParseError, parse
+from watchkeeper.proof.catalogue import Catalogue
+from watchkeeper.render.grafana import Rendered, to_classic, to_text
+from watchkeeper.render.rules import rule_file, to_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from watchkeeper.model import Alert, Group
+    from watchkeeper.pack import Dashboard, Pack
+    from watchkeeper.promql import Expr
+    from watchkeeper.settings import Settings
+
+    Track = Callable[[Iterable[Any], str], Iterable[Any]]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One PromQL expression of a rule or a panel, parsed: `tree`, or the `error` where it is none.
+
+    `owner` names it in messages: `alert X`, `panel "Y" of dashboard Z`.
+    """
+
+    text: str
+    owner: str
+    place: Place
+    tree: Expr | None
+    error: ParseError | None = None
+    in_dashboard: bool = False
+
+    def finding(self, check: str, message: str, start: int, end: int, *, why: str = "", fix: str = "") -> Finding:
+        """Return a finding about `text[start:end]`."""
+        return Finding(check, f"{self.owner}: {message}", self.place, Excerpt(self.text, start, end), why, fix)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A pack, its settings, and what they become."""
+
+    pack: Pack
+    settings: Settings
+    dashboards: tuple[Rendered, ...]
+    expressions: tuple[Expression, ...]
+    catalogue: Catalogue
+    documents: tuple[tuple[Group, dict[str, Any]], ...]  # the rule files as data
+    files: dict[str, str]  # relative path to text
+
+
+def build(pack: Pack, settings: Settings, track: Track | None = None) -> tuple[Project, list[Finding]]:
+    """Return the project, and what was wrong with its dashboards. Pure but for the functions of the user's own."""
+    track = track or (lambda items, _: items)
+    findings: list[Finding] = []
+    alerts = pack.alerts
+    dashboards: list[Rendered] = []
+    for source in track(pack.dashboards, "dashboards"):
+        rendered, faults = _dashboard(source, pack, settings, alerts)
+        findings += faults
+        if rendered:
+            dashboards.append(rendered)
+    panel_of = {
+        name: place for name, places in panels_of(pack, dashboards).items() for place in [_one(places)] if place
+    }
+    documents = [(group, rule_file(group, settings, panel_of)) for group in track(pack.groups, "rule groups")]
+    files = {f"rules/{group.name}.yaml": to_yaml(document, _header(group)) for group, document in documents}
+    files |= {f"dashboards/{d.uid}.json": to_text(d.model) for d in dashboards}
+    for path, text in files.items():
+        if _SURROGATE.search(text):  # no UTF-8 holds it, so the file can't be written
+            what = f"{path} would hold a lone surrogate, which is no text"
+            findings.append(
+                Finding("render/text", what, pack.place, fix="look for \\ud800 to \\udfff in the definitions")
+            )
+    expressions = (*_rule_expressions(pack), *_panel_expressions(dashboards))
+    project = Project(pack, settings, tuple(dashboards), expressions, Catalogue(pack), tuple(documents), files)
+    return project, findings
+
+
+def _dashboard(
+    source: Dashboard, pack: Pack, settings: Settings, alerts: dict[str, Alert]
+) -> tuple[Rendered | None, list[Finding]]:
+    place = _place(source, pack)
+    try:
+        return to_classic(
+            pack.build(source),
+            place=place,
+            alerts=alerts,
+            runbook_url=settings.runbook,
+            grafana=settings.targets.grafana,
+        )
+    except Exception as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
+        finding = explain(error, "making the dashboard", settings.root)
+        return None, [finding if finding.place else Finding(finding.check, finding.message, place, fix=finding.fix)]
+
+
+def _place(source: Dashboard, pack: Pack) -> Place:
+    code = getattr(source, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else pack.place
+
+
+def panels_of(pack: Pack, dashboards: Iterable[Rendered]) -> dict[str, list[tuple[str, str, int]]]:
+    """Return, for each alert, the panels that name it: dashboard uid, panel key and panel id.
+
+    Where the alert says which, only that one.
+    """
+    found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in pack.alerts}
+    for dashboard in dashboards:
+        for panel in dashboard.panels:
+            for name in panel.alerts:
+                if name in found and pack.alerts[name].panel in ("", f"{dashboard.uid}/{panel.key}"):
+                    found[name].append((dashboard.uid, panel.key, panel.id))
+    return found
+
+
+def _one(places: list[tuple[str, str, int]]) -> tuple[str, int] | None:
+    return (places[0][0], places[0][2]) if len(places) == 1 else None
+
+
+def _header(group: Group) -> str:
+    source = group.place.module or "its definition"
+    return f"Generated by watchkeeper from {source}.\nDo not edit: change that module and run `watchkeeper generate`."
+
+
+def _rule_expressions(pack: Pack) -> Iterator[Expression]:
+    from watchkeeper.model import Alert
+
+    for rule in pack.rules:
+        owner = f"{'alert' if isinstance(rule, Alert) else 'recording rule'} {rule.name}"
+        yield expression(rule.expr, owner, rule.place)
+
+
+def _panel_expressions(dashboards: Iterable[Rendered]) -> Iterator[Expression]:
+    for dashboard in dashboards:
+        for panel in dashboard.panels:
+            for target in _at(dashboard.model, panel.path).get("targets", ()):
+                if isinstance(target, dict) and isinstance(target.get("expr"), str) and _is_prometheus(target):
+                    owner = f'panel "{panel.title}" of dashboard {dashboard.uid}, query {target.get("refId", "?")}'
+                    yield expression(target["expr"], owner, panel.place, in_dashboard=True)
+        for variable in _at(dashboard.model, ("templating",)).get("list", ()):
+            text = variable_expression(variable)
+            if text:
+                owner = f"variable {variable.get('name')} of dashboard {dashboard.uid}"
+                yield expression(text, owner, dashboard.place, in_dashboard=True)
+
+
+def variable_expression(variable: dict[str, Any]) -> str:
+    """Return the PromQL inside a query variable, `label_values(EXPR, label)` or `query_result(EXPR)`, else nothing."""
+    query = variable.get("query")
+    text = query.get("query") if isinstance(query, dict) else query
+    if variable.get("type") != "query" or not isinstance(text, str) or not _is_prometheus(variable):
+        return ""
+    match = re.fullmatch(r"\s*(?:label_values\((.*),\s*[\w.\"]+\s*\)|query_result\((.*)\))\s*", text, re.DOTALL)
+    return (match[1] or match[2] or "").strip() if match else ""
+
+
+def _is_prometheus(item: dict[str, Any]) -> bool:
+    source = item.get("datasource")
+    return not isinstance(source, dict) or source.get("type", "prometheus") == "prometheus"
+
+
+def _at(model: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
+    for step in path:
+        model = model[step] if isinstance(step, int) or step in model else {}
+    return model if isinstance(model, dict) else {}
+
+
+def expression(text: str, owner: str, place: Place, *, in_dashboard: bool = False) -> Expression:
+    """Parse text; an error is kept, for the check that reports it."""
+    try:
+        return Expression(text, owner, place, parse(text, variables=in_dashboard), None, in_dashboard)
+    except ParseError as error:
+        return Expression(text, owner, place, None, error, in_dashboard)

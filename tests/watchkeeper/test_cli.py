@@ -1,0 +1,172 @@
+"""The command as a person meets it: a real process in a project of its own."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEFINITIONS = '''
+from watchkeeper import Alert, Gauge, Group, Pack, Severity
+
+FREE = Gauge("gpu_memory_free_bytes", "Free.", labels=("gpu",), unit="bytes")
+FULL = Alert(
+    "GPUFull", expr=f"{FREE} < 1e9", severity=Severity.CRITICAL, team="sre",
+    summary="GPU {{ $labels.gpu }} is full", runbook="gpu-full",
+)
+PACK = Pack(metrics=(FREE,), groups=(Group("gpu", [FULL]),))
+'''
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.watchkeeper]\ndefinitions = "acme:PACK"\n')
+    (tmp_path / "acme.py").write_text(DEFINITIONS)
+    return tmp_path
+
+
+def run(folder, *arguments, **environment):
+    return subprocess.run(
+        [Path(sys.executable).with_name("watchkeeper"), *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def edit(project, old, new):
+    text = (project / "acme.py").read_text()
+    assert old in text
+    (project / "acme.py").write_text(text.replace(old, new))
+
+
+def generated(project):
+    return sorted(str(path.relative_to(project)) for path in project.rglob("*") if path.suffix in (".yaml", ".json", ".manifest"))
+
+
+def test_generate_then_check_then_edit(project):
+    done = run(project, "generate")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "1 files: 1 written, 0 deleted, 0 unchanged\n"
+    assert generated(project) == ["rules/gpu.yaml", "watchkeeper.manifest"]
+
+    assert run(project, "generate", "--check").returncode == 0
+    edit(project, "1e9", "2e9")
+    stale = run(project, "generate", "--check")
+    assert stale.returncode == 1
+    assert "-        expr: gpu_memory_free_bytes < 1e9" in stale.stdout or "-    expr: gpu_memory_free_bytes < 1e9" in stale.stdout
+    assert "+    expr: gpu_memory_free_bytes < 2e9" in stale.stdout
+    assert stale.stderr == "1 stale, 0 to delete: run `watchkeeper generate`\n"
+
+    assert run(project, "generate").returncode == 0
+    (project / "rules/gpu.yaml").write_text("edited\n")
+    refused = run(project, "generate")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("rules/gpu.yaml: error[output/edited] was edited by hand")
+    assert (project / "rules/gpu.yaml").read_text() == "edited\n"
+
+
+def test_from_a_folder_below_and_into_another(project):
+    (project / "deep").mkdir()
+    assert run(project / "deep", "generate").returncode == 0
+    assert run(project / "deep", "generate", "--out", "here").returncode == 0
+    assert generated(project) == ["deep/here/rules/gpu.yaml", "deep/here/watchkeeper.manifest", "rules/gpu.yaml", "watchkeeper.manifest"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("from watchkeeper", "import nosuch\nfrom watchkeeper", "acme.py:2: error[load/import] importing \"acme\" failed: ModuleNotFoundError: No module named 'nosuch'"),
+        (', runbook="gpu-full"', "", "acme.py:5: error[alert/runbook] alert GPUFull has no runbook"),
+        ('labels=("gpu",)', 'labels=("gpu-index",)', 'acme.py:4: error[metric/label] gpu_memory_free_bytes: label "gpu-index" is no label name'),
+        ('team="sre"', 'team="sre", for_="5 m"', "acme.py:5: error[rule/duration] alert GPUFull: for_ is no duration: '5 m'"),
+        ("1e9", '{float("nan")}', "acme.py:5: error[alert/threshold] alert GPUFull: < NaN is never true"),
+        ('f"{FREE}', '"gpu_memory_fre_bytes', 'acme.py:5: error[promql/metric] alert GPUFull: no metric "gpu_memory_fre_bytes" in the contract; did you mean "gpu_memory_free_bytes"?'),
+        ("< 1e9", "< (1e9", "acme.py:5: error[promql/syntax] alert GPUFull: "),
+    ],
+)  # fmt: skip
+def test_bad_input_is_told_at_its_place_and_nothing_is_written(project, old, new, message):
+    edit(project, old, new)
+    for verb in ("generate", "check"):
+        done = run(project, verb)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stdout == ""
+    assert generated(project) == []
+
+
+def test_all_faults_in_one_run(project):
+    edit(project, ', runbook="gpu-full"', ', for_="x"')
+    edit(project, "{FREE} <", "nosuch <")
+    errors = [line for line in run(project, "check").stderr.splitlines() if "error[" in line]
+    assert len(errors) == 3
+
+
+def test_an_output_folder_that_cannot_be_written(project):
+    (project / "file").write_text("")
+    done = run(project, "generate", "--out", "file/below")
+    assert done.returncode == 1
+    assert "error[output/file] can't be written: Not a directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_settings(tmp_path):
+    done = run(tmp_path, "generate")
+    assert done.returncode == 1
+    assert "error[load/name] no definitions are named" in done.stderr
+    assert "fix: write definitions" in done.stderr
+
+
+def test_wrong_usage(project):
+    assert run(project, "generate", "--nosuch").returncode == 2
+    assert run(project, "nosuch").returncode == 2
+
+
+def test_help_says_how(project):
+    for arguments in (["--help"], ["generate", "--help"], ["check", "-h"]):
+        done = run(project, *arguments)
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout
+
+
+def in_a_terminal(folder, *arguments, **environment):
+    """Run with standard error on a pseudo-terminal, and return what was printed there."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("watchkeeper"), *arguments],
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm", **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    output = b""
+    try:
+        while piece := os.read(leader, 65536):
+            output += piece
+    except OSError:  # the last process on it has closed it
+        pass
+    os.close(leader)
+    process.wait(timeout=60)
+    return output.decode()
+
+
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colour_on_a_terminal_only(project, environment, coloured):
+    edit(project, ', runbook="gpu-full"', "")
+    assert ("\x1b[31m" in in_a_terminal(project, "check", **environment)) is coloured
+    assert "\x1b[" not in run(project, "check", **environment).stderr
+
+
+def test_a_progress_bar_past_two_seconds_on_a_terminal_only(project):
+    slow = "import time\ndef slow_dashboard(n):\n  return lambda pack: time.sleep(0.8) or {'uid': f'u{n}', 'title': f'T{n}'}\n"
+    edit(project, "PACK = Pack(", slow + "PACK = Pack(dashboards=tuple(slow_dashboard(n) for n in range(4)), ")
+    assert "dashboards [" in in_a_terminal(project, "check")
+    assert "dashboards [" not in run(project, "check").stderr

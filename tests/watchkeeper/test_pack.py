@@ -1,0 +1,131 @@
+"""Packs: discovered, extended, overridden."""
+
+import sys
+import textwrap
+
+import pytest
+
+from watchkeeper import Alert, DefinitionError, Gauge, Group, Pack, Recording, Severity
+
+
+def alert(name="TargetDown", **changes):
+    fields = {"expr": "up == 0", "severity": Severity.CRITICAL, "team": "sre", "summary": "Down", "runbook": "down"}
+    return Alert(name, **{**fields, **changes})
+
+
+@pytest.fixture
+def pack():
+    groups = (Group("targets", [alert(), alert("TargetSlow", expr="scrape_duration_seconds > 10")]), Group("other", [alert("Other")]))
+    return Pack(groups=groups, dashboards=({"uid": "targets", "title": "Targets"},))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Return a function that writes a package's modules and makes them importable."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(**modules):
+        for dotted, text in modules.items():
+            path = tmp_path / (dotted.replace("__", "/") + ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (path.parent / "__init__.py").touch()
+            path.write_text(textwrap.dedent(text))
+        return tmp_path
+
+    yield write
+    for name in [name for name in sys.modules if name.split(".")[0] in ("acme", "lib")]:
+        del sys.modules[name]
+
+
+def test_discover_takes_what_each_module_made(package):
+    package(
+        lib__base="""
+            from watchkeeper import Gauge, Group, Recording
+            THEIRS = Gauge("theirs", "Not ours.")
+            def group(name):
+                return Group(name, [Recording(f"{name}:up:sum", "sum(up)")])
+        """,
+        acme__metrics="""
+            from lib.base import THEIRS
+            from watchkeeper import Gauge
+            OURS = Gauge("ours", "Ours.")
+            ALSO = OURS
+        """,
+        acme__rules="""
+            from acme.metrics import OURS
+            from lib.base import group
+            from watchkeeper import Recording
+            MADE = group("made")          # made by a function of another package, but for this module
+            LOOSE = Recording("a:b:c", f"max({OURS})")
+            def dashboard(pack): return {}
+            def other_dashboard(pack): return {}
+            def helper(pack): return {}
+        """,
+        acme__views="from acme.rules import dashboard as dashboard",
+    )
+    found = Pack.discover("acme", target_labels=("job",))
+    assert [metric.name for metric in found.metrics] == ["ours"]
+    assert [group.name for group in found.groups] == ["made"]
+    assert [rule.name for rule in found.loose] == ["a:b:c"]
+    assert [function.__name__ for function in found.dashboards] == ["dashboard", "other_dashboard"]
+    assert found.target_labels == ("job",)
+
+
+def test_discover_reads_the_names_of_runbook_pages(package):
+    root = package(acme__runbooks__x="")
+    (root / "acme/runbooks/target-down.md").write_text("# Down\n")
+    assert Pack.discover("acme", runbooks="acme.runbooks").runbooks == {"target-down"}
+
+
+def test_without(pack):
+    assert list(pack.without("TargetDown", reason="not here").alerts) == ["TargetSlow", "Other"]
+    assert [group.name for group in pack.without("Other", reason="not here").groups] == ["targets"]
+    assert list(pack.without("targets", reason="not here").alerts) == ["Other"]
+    removed = pack.without("TargetDown", reason="not here").removed
+    assert [(entry.name, entry.reason) for entry in removed] == [("TargetDown", "not here")]
+    assert list(pack.alerts) == ["TargetDown", "TargetSlow", "Other"]  # the pack itself is as it was
+
+
+def test_without_a_dashboard():
+    pack = Pack(dashboards=({"uid": "a", "title": "A"}, lambda _: {"uid": "b", "title": "B"}))
+    assert pack.without("b", reason="not here").dashboards == pack.dashboards[:1]
+
+
+def test_replace(pack):
+    changed = pack.replace("TargetSlow", threshold=20, for_="5m").replace("targets", interval="30s")
+    assert changed.alerts["TargetSlow"].expr == "scrape_duration_seconds > 20"
+    assert changed.alerts["TargetSlow"].for_ == "5m"
+    assert changed.groups[0].interval == "30s"
+    assert pack.groups[0].interval == ""
+
+
+def test_add(pack):
+    gauge, group = Gauge("ours", "Ours."), Group("ours", [Recording("ours:max", "max(ours)")])
+    more = pack.add(gauge, group, {"uid": "ours"}, Pack(target_labels=("job", "cluster")))
+    assert more.metrics == (gauge,)
+    assert more.groups[-1] == group
+    assert more.dashboards[-1] == {"uid": "ours"}
+    assert more.target_labels == ("job", "instance", "cluster")
+    assert more.add(gauge).metrics == (gauge,)  # the same object once
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.without("TargetDwn", reason="x"), 'the pack has no "TargetDwn"; did you mean "TargetDown"?'),
+        (lambda p: p.without("target", reason="x"), 'the pack has no "target"; did you mean "targets"?'),
+        (lambda p: p.replace("TargetDwn", for_="5m"), 'the pack has no "TargetDwn"; did you mean "TargetDown"?'),
+        (lambda p: p.without("TargetDown", reason=" "), 'without("TargetDown") needs a reason'),
+        (lambda p: p.without("Other", reason="gone").replace("Other", for_="1m"), 'the pack has no "Other" (removed at '),
+        (lambda p: p.replace("targets", intervl="1m"), 'targets has no field "intervl"; did you mean "interval"?'),
+        (lambda p: p.replace("TargetSlow", threshold="x"), "alert TargetSlow: can't replace the threshold"),
+        (lambda p: p.add(alert("New")), "New can't be added by itself"),
+        (lambda p: p.add("a string"), "a pack holds metrics, groups, dashboards and packs, not 'a string'"),
+        (lambda p: p.add(None), "a pack holds metrics, groups, dashboards and packs, not None"),
+    ],
+)
+def test_what_cannot_be_done_says_why_and_where(pack, change, message):
+    with pytest.raises(DefinitionError) as caught:
+        change(pack)
+    assert caught.value.message.startswith(message)
+    assert caught.value.place.file == __file__
