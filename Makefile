@@ -1,42 +1,102 @@
-# `make` is format, generate, check, test. Each target does its own set-up in .venv; nothing global is touched.
+# Each target does its own set-up in $(VENV), from nothing; nothing global is touched.
 #   make test PYTHON=python3.13 VENV=.venv-3.13     with another interpreter, 3.10 to 3.13
+#   make test ARGS='-k runbook'                     more arguments for pytest
 PYTHON ?= python3
 VENV ?= .venv
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+ARGS ?=
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+GENERATED := rules dashboards deploy watchkeeper.manifest
 
-.PHONY: all format generate check test lint types clean
+.PHONY: all format generate check lint types test matrix bench clean help ready
 .DEFAULT_GOAL := all
+.NOTPARALLEL:
 
-all: format generate check test
+all: format generate check test ## format, generate, check, test
 
-# The environment is made anew where pyproject.toml is newer than it.
-$(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2])' || { echo "watchkeeper needs Python 3.10 or newer: make PYTHON=python3.x" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
-
-format: $(READY)
+format: ready ## format the sources, mend what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(READY)
+generate: ready ## write rules/, dashboards/ and the like from the definitions
 	$(BIN)/watchkeeper generate
 
-check: $(READY) lint types
+check: lint types ## lint, types, the definitions; generated files must be up to date
 	$(BIN)/watchkeeper check
 	$(BIN)/watchkeeper generate --check
 
-lint: $(READY)
+lint: ready ## ruff
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(READY)
+types: ready ## mypy
 	$(BIN)/mypy
 
-test: $(READY)
-	$(BIN)/python -m pytest
+test: ready ## pytest
+	$(BIN)/python -m pytest $(ARGS)
 
-clean:
-	rm -rf .venv* dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+bench: ready ## all benchmarks, one JSON object a line; quicker with ARGS=--quick
+	@set -e; for bench in bench/*.py; do $(BIN)/python "$$bench" $(ARGS); done
+
+matrix: ## generate and test with each Python that is found; PYTHONS="..." names others
+	@set -e; missing=; ran=; \
+	for python in $(PYTHONS); do \
+	  version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) \
+	    || { missing="$$missing $$python"; continue; }; \
+	  echo "== $$python is Python $$version"; \
+	  $(MAKE) generate PYTHON="$$python" VENV=".venv-$$version"; \
+	  git diff --exit-code -- $(GENERATED) \
+	    && test -z "$$(git ls-files --others --exclude-standard -- $(GENERATED))" \
+	    || { echo "$$python generates other files than are committed" >&2; exit 1; }; \
+	  $(MAKE) test PYTHON="$$python" VENV=".venv-$$version"; \
+	  ran="$$ran $$python"; \
+	done; \
+	echo "== passed:$${ran:- none}; not found:$${missing:- none}"; test -n "$$ran"
+
+clean: ## delete environments, caches and builds
+	rm -rf .venv .venv-* dist build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' Makefile
+
+# The stamp .ready is the last thing written, and tells what the environment was made from. An environment that holds
+# .making instead was left half made. One with neither is someone else's.
+define SETUP
+fail() { printf 'make: %s\n' "$$@" >&2; exit 1; }
+version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+  fail "$(PYTHON) does not run: name a Python 3.10 to 3.13, such as make PYTHON=python3.12"
+case $$version in
+  3.10 | 3.11 | 3.12 | 3.13) ;;
+  *) fail "$(PYTHON) is Python $$version, and watchkeeper needs 3.10 to 3.13: name another, such as make PYTHON=python3.12" ;;
+esac
+here="$$version $(CURDIR)"
+stamp="$$here $$(cksum <pyproject.toml)"
+found=$$(cat '$(VENV)/.ready' 2>/dev/null) || true
+test "$$found" = "$$stamp" && test -x '$(BIN)/python' && exit 0
+if test "$${found#"$$here "}" = "$$found" || ! '$(BIN)/python' -m pip --version >/dev/null 2>&1; then
+  if test -n "$$(ls -A '$(VENV)' 2>/dev/null)" && ! test -e '$(VENV)/.ready' && ! test -e '$(VENV)/.making'; then
+    fail "$(VENV) was not made by this Makefile: delete it, or name another, such as make VENV=.venv-2"
+  fi
+  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null ||
+    fail "$(PYTHON) has no module venv: install it (Debian, Ubuntu: apt-get install python3-venv)"
+  echo "making $(VENV) with Python $$version"
+  rm -rf '$(VENV)'
+  mkdir -p '$(VENV)'
+  touch '$(VENV)/.making'
+  $(PYTHON) -m venv '$(VENV)'
+fi
+touch '$(VENV)/.making'
+rm -f '$(VENV)/.ready'
+echo "installing the development packages into $(VENV)"
+# A current pip resolves in half the time; the build back end in place of a build environment, and no byte code for
+# modules that nobody imports, save most of the rest.
+pip="'$(BIN)/python' -m pip --disable-pip-version-check --quiet install --no-compile"
+eval "$$pip --upgrade pip 'hatchling>=1.18,<2'"
+eval "$$pip --no-build-isolation --editable '.[dev]'"
+printf '%s\n' "$$stamp" >'$(VENV)/.ready'
+rm -f '$(VENV)/.making'
+endef
+export SETUP
+
+ready:
+	@sh -euc "$$SETUP"
