@@ -96,7 +96,7 @@ def _faults(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fau
     elif kind == "pattern":
         yield Fault(where, f"{at} is {_what(value)}", f"it must match {limit.removesuffix(_STRICT_END)[:200]}")
     else:
-        yield Fault(where, f"{at} is {_what(value)}, which breaks the rule {kind}")
+        yield Fault(where, f"{at} is {_what(value)}", f"the rule is {kind}: {str(limit)[:200]}")
 
 
 _NAMES = {

@@ -57,7 +57,7 @@ class Rendered:
 
 
 def schema_version(grafana: tuple[int, int]) -> int:
-    """Return the schemaVersion for the oldest Grafana in use. Newer ones migrate it on load; older ones read no newer."""
+    """Return the schemaVersion for the oldest Grafana in use. Newer ones migrate it on load."""
     if grafana >= (12, 2):
         return 42
     return 41 if grafana >= (11, 6) else 39

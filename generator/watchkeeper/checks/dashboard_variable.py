@@ -1,0 +1,110 @@
+"""Variables that are used and not defined, defined twice, or defined and not used."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.findings import Finding, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watchkeeper.findings import Place
+    from watchkeeper.project import Project
+    from watchkeeper.render.grafana import Rendered
+
+ID = "dashboard/variable"
+
+# As Grafana finds them: `$name`, `${name}`, `${name.field:format}`, `[[name]]`, `[[name:format]]`. A name that starts
+# with a digit is a group of a regular expression, such as `$1` in label_replace.
+_USE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\.[^:}]+)?(?::[^}]+)?\})|\[\[([A-Za-z_]\w*)(?::[^\]]+)?\]\]")
+
+# grafana.com/docs/grafana/latest/visualizations/dashboards/variables/global-variables/, and those of data links.
+BUILT_IN = frozenset(
+    {
+        "__all_variables", "__auto", "__cell", "__cell_0", "__cell_1", "__cell_2", "__cell_3", "__dashboard", "__data",
+        "__field", "__from", "__interval", "__interval_ms", "__name", "__org", "__range", "__range_ms", "__range_s",
+        "__rate_interval", "__rate_interval_ms", "__searchFilter", "__series", "__scopes", "__sourcePanel",
+        "__timeFilter", "__timezone", "__to", "__url", "__url_time_range", "__user", "__value", "timeFilter",
+    }
+)  # fmt: skip
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Yield a finding for each variable of each dashboard with which something is wrong."""
+    for dashboard in project.dashboards:
+        yield from _check(dashboard)
+
+
+def _check(dashboard: Rendered) -> Iterator[Finding]:
+    defined: dict[str, dict[str, Any]] = {}
+    for variable in _variables(dashboard.model):
+        name = variable.get("name")
+        if not isinstance(name, str):
+            continue
+        if name in defined:
+            why = "Grafana keeps one of them, and which one is not said"
+            what = f'the variable "{name}" is defined twice'
+            yield Finding(ID, what, dashboard.place, why=why, fix="rename one of them, and what uses it")
+        defined[name] = variable
+    used: set[str] = set()
+    for where, place, names in _uses(dashboard):
+        used |= names
+        for name in sorted(names - defined.keys() - BUILT_IN):
+            hint = nearest(name, sorted({*defined, *BUILT_IN} if name.startswith("__") else defined))
+            yield Finding(
+                ID,
+                f"{where} uses the variable ${name}, which is not defined{hint}",
+                place,
+                why="Grafana leaves the text as it is: the query fails, or finds nothing",
+                fix=f'define it in `variables`, or correct the name of "${name}"',
+            )
+    for name, variable in defined.items():
+        # Ad hoc filters act without being named; a chosen data source may be there for links.
+        if name not in used and variable.get("type") not in ("adhoc", "groupby", "datasource", "system"):
+            yield Finding(
+                ID,
+                f'the variable "{name}" is used nowhere',
+                dashboard.place,
+                why="whoever changes it expects the panels to follow, and they don't",
+                fix=f'use it, such as {name}=~"${name}", or take it out',
+                severity="warning",
+            )
+
+
+def _variables(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    templating = model.get("templating")
+    listed = templating.get("list") if isinstance(templating, dict) else None
+    yield from (variable for variable in listed if isinstance(variable, dict)) if isinstance(listed, list) else ()
+
+
+def _uses(dashboard: Rendered) -> Iterator[tuple[str, Place, set[str]]]:
+    """Yield what uses variables, its place, and the names."""
+    for panel in dashboard.panels:
+        part = dashboard.panel(panel)
+        names = used_in(part, without=("panels",) if part.get("type") == "row" else ())
+        if isinstance(repeat := part.get("repeat"), str) and repeat:
+            names.add(repeat.removeprefix("$"))
+        yield f'panel "{panel.title}"', panel.place, names
+    for variable in _variables(dashboard.model):
+        # Its options and current value are what Grafana found, not what the author wrote.
+        names = used_in(variable, without=("options", "current", "name"))
+        yield f'the variable "{variable.get("name")}"', dashboard.place, names - {str(variable.get("name"))}
+    yield "the dashboard", dashboard.place, used_in(dashboard.model, without=("panels", "templating"))
+
+
+def used_in(value: Any, without: tuple[str, ...] = ()) -> set[str]:
+    """Return the names of the variables in all strings below value, but for those members of it."""
+    names: set[str] = set()
+    waiting = [member for name, member in value.items() if name not in without] if isinstance(value, dict) else [value]
+    while waiting:
+        item = waiting.pop()
+        if type(item) is str:
+            if "$" in item or "[[" in item:
+                names.update(one or two or three for one, two, three in _USE.findall(item))
+        elif type(item) is dict:
+            waiting += item.values()
+        elif type(item) is list:
+            waiting += item
+    return names
