@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.render.grafana.context import items, sub
@@ -60,6 +61,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _just_above(value: float) -> float:
+    """Return the least number above a whole one: a count of 0 is not above 0. Others are met only by accident."""
+    if not value.is_integer():
+        return value
+    return nextafter(value, inf) if value else 1e-9
+
+
 def from_alerts(alerts: Iterable[Alert]) -> list[JSON]:
     """Return steps that change where an alert's own threshold is, coloured by severity; none without a threshold.
 
@@ -73,10 +81,12 @@ def from_alerts(alerts: Iterable[Alert]) -> list[JSON]:
         except ValueError:  # told by the checks on rules
             continue
         rank = _RANK.get(str(alert.severity), 1)
+        # Grafana's steps begin at their value; `> 0` and `<= 0` change just above it.
+        value = _just_above(threshold.value) if threshold.op in (">", "<=") else threshold.value
         if threshold.op in (">", ">="):
-            above.append((threshold.value, rank))
+            above.append((value, rank))
         elif threshold.op in ("<", "<="):
-            below.append((threshold.value, rank))
+            below.append((value, rank))
     colours = (*COLOURS.values(),)
     steps: list[JSON] = []
     for start in (None, *sorted({value for value, _ in above + below})):

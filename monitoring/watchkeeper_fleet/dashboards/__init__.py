@@ -1,0 +1,1 @@
+"""The fleet's dashboards: one module each, with a function `dashboard(pack)`."""
