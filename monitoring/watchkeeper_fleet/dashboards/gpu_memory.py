@@ -73,7 +73,7 @@ def _summary() -> list[Any]:
         d.stat(
             "GPUs nearly full",
             f"count({FREE} / {TOTAL} < 0.10) or vector(0)",
-            description="GPUs with less than 10 % free. Fine where servers reserve on purpose and no allocator retries.",
+            description="GPUs with less than 10 % free. Fine where servers reserve on purpose and no retries follow.",
             thresholds={1: "orange"},
         ),
         d.stat(

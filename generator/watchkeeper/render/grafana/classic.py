@@ -92,10 +92,21 @@ def to_classic(
     _annotations(sub(model, "annotations"), context)
     panel_.links(model)
     found = _panels(model, context)
+    if context.defaulted:
+        _choose_source(model)
     rendered = Rendered(
         text(model.get("uid")), text(model.get("title")), model, context.place, found, text(meta.get("folder"))
     )
     return rendered, context.findings
+
+
+def _choose_source(model: JSON) -> None:
+    """Let the data source be chosen where panels name none, unless there already is a variable of that name."""
+    listed = sub(model, "templating").get("list")
+    if type(listed) is list and not any(one.get("name") == "datasource" for one in items(model["templating"], "list")):
+        listed.insert(0, {"hide": 0, "includeAll": False, "label": "Data source", "multi": False, "name": "datasource",
+                          "options": [], "query": "prometheus", "refresh": 1, "regex": "", "skipUrlSync": False,
+                          "type": "datasource"})  # fmt: skip
 
 
 def _take(parent: JSON) -> JSON:

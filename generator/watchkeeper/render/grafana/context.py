@@ -20,7 +20,10 @@ META = "watchkeeper"
 
 @dataclass
 class Context:
-    """One run over one dashboard. `sources` are its data source variables: name to plugin type."""
+    """One run over one dashboard.
+
+    `sources` are its data source variables, name to plugin type; `defaulted` says that something of it named no source.
+    """
 
     place: Place
     alerts: Mapping[str, Alert]
@@ -28,6 +31,7 @@ class Context:
     grafana: tuple[int, int]
     findings: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    defaulted: bool = False
 
     def find(self, check: str, message: str, *, why: str, fix: str, place: Place | None = None) -> None:
         """Note an error."""

@@ -196,6 +196,25 @@ def heatmap(panel: JSON) -> None:
     drop(panel, _HEATMAP)
 
 
+_DASHLIST = {
+    "headings": "showHeadings",
+    "limit": "maxItems",
+    "query": "query",
+    "recent": "showRecentlyViewed",
+    "search": "showSearch",
+    "starred": "showStarred",
+    "tags": "tags",
+}
+
+
+def dashlist(panel: JSON) -> None:
+    """Move what a list of dashboards once had at the top of the panel to the options."""
+    options = sub(panel, "options")
+    for old, new in _DASHLIST.items():
+        if old in panel:
+            options.setdefault(new, panel.pop(old))
+
+
 def _heat(color: JSON) -> JSON:
     opacity = color.get("mode") == "opacity"
     made: JSON = {

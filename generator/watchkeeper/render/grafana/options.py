@@ -140,6 +140,7 @@ def _free_of_old(panel: JSON) -> None:
 
 _OLD: dict[str, Callable[[JSON], None]] = {
     "bargauge": legacy.bargauge,
+    "dashlist": legacy.dashlist,
     "gauge": legacy.gauge,
     "heatmap": legacy.heatmap,
     "stat": _free_of_old,

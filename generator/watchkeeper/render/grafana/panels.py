@@ -163,7 +163,7 @@ def _alerts(meta: JSON, context: Context, place: Place, title: str) -> tuple[tup
             found.append(alert)
             continue
         context.find(
-            "dashboard/alert",
+            "alert/panel",
             f'panel "{title}" names the alert "{name}", which does not exist{nearest(name, sorted(context.alerts))}',
             place=place,
             why="the panel would draw no threshold, and the alert it is meant for would link to no panel",

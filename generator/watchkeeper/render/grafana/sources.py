@@ -38,14 +38,14 @@ def reference(value: Any, context: Context, place: Place, default: JSON | None =
     if type(value) is dict:
         uid = text(value.get("uid"))
         if not value:
-            return dict(default or DEFAULT)
+            return _default(context, default)
         if "uid" not in value:
-            value["uid"] = DEFAULT["uid"]
+            value["uid"] = _default(context)["uid"]
         if "type" not in value:
             value["type"] = context.sources.get(variable(uid), PROMETHEUS)
         return value
     if value is None or value in ("", "default"):
-        return dict(default or DEFAULT)
+        return _default(context, default)
     if type(value) is not str:
         return value  # for the schema to tell
     if value in _BUILT_IN:
@@ -59,6 +59,13 @@ def reference(value: Any, context: Context, place: Place, default: JSON | None =
         why="Grafana refers to data sources by uid since 8.3; a name breaks once it is renamed",
         fix='leave it out, for "${datasource}", or say {"type": "prometheus", "uid": "${datasource}"}',
     )
+    return _default(context)
+
+
+def _default(context: Context, default: JSON | None = None) -> JSON:
+    if default:
+        return dict(default)
+    context.defaulted = True
     return dict(DEFAULT)
 
 
