@@ -26,7 +26,7 @@ def check(project: Project) -> Iterator[Finding]:
                     ID,
                     f'panel "{panel.title}"{where} has the unit "{unit}", which Grafana does not know{_hint(unit)}',
                     panel.place,
-                    why="the number is shown unscaled with that word behind it: 85899345920 bites, not 80 GiB",
+                    why="the number is shown as it is, with that word behind it: 85899345920 instead of 80 GiB",
                     fix=f'use one of Grafana\'s units, or "suffix:{unit}" to have the word shown',
                 )
 

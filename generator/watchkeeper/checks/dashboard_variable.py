@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding, nearest
+from watchkeeper.render.grafana.sources import variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,17 +40,17 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _check(dashboard: Rendered) -> Iterator[Finding]:
     defined: dict[str, dict[str, Any]] = {}
-    for variable in _variables(dashboard.model):
-        name = variable.get("name")
+    for one in _variables(dashboard.model):
+        name = one.get("name")
         if not isinstance(name, str):
             continue
         if name in defined:
             why = "Grafana keeps one of them, and which one is not said"
             what = f'the variable "{name}" is defined twice'
             yield Finding(ID, what, dashboard.place, why=why, fix="rename one of them, and what uses it")
-        defined[name] = variable
+        defined[name] = one
     used: set[str] = set()
-    for where, place, names in _uses(dashboard):
+    for where, place, names in _uses(dashboard, used):
         used |= names
         for name in sorted(names - defined.keys() - BUILT_IN):
             hint = nearest(name, sorted({*defined, *BUILT_IN} if name.startswith("__") else defined))
@@ -60,9 +61,9 @@ def _check(dashboard: Rendered) -> Iterator[Finding]:
                 why="Grafana leaves the text as it is: the query fails, or finds nothing",
                 fix=f'define it in `variables`, or correct the name of "${name}"',
             )
-    for name, variable in defined.items():
+    for name, one in defined.items():
         # Ad hoc filters act without being named; a chosen data source may be there for links.
-        if name not in used and variable.get("type") not in ("adhoc", "groupby", "datasource", "system"):
+        if name not in used and one.get("type") not in ("adhoc", "groupby", "datasource", "system"):
             yield Finding(
                 ID,
                 f'the variable "{name}" is used nowhere',
@@ -76,35 +77,46 @@ def _check(dashboard: Rendered) -> Iterator[Finding]:
 def _variables(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
     templating = model.get("templating")
     listed = templating.get("list") if isinstance(templating, dict) else None
-    yield from (variable for variable in listed if isinstance(variable, dict)) if isinstance(listed, list) else ()
+    yield from (one for one in listed if isinstance(one, dict)) if isinstance(listed, list) else ()
 
 
-def _uses(dashboard: Rendered) -> Iterator[tuple[str, Place, set[str]]]:
-    """Yield what uses variables, its place, and the names."""
+def _uses(dashboard: Rendered, sources: set[str]) -> Iterator[tuple[str, Place, set[str]]]:
+    """Yield what uses variables, its place, and the names; those that only choose a data source are added to `sources`.
+
+    Whether those exist is told by dashboard/datasource.
+    """
     for panel in dashboard.panels:
         part = dashboard.panel(panel)
-        names = used_in(part, without=("panels",) if part.get("type") == "row" else ())
+        names = used_in(part, sources, without=("panels",) if part.get("type") == "row" else ())
         if isinstance(repeat := part.get("repeat"), str) and repeat:
             names.add(repeat.removeprefix("$"))
         yield f'panel "{panel.title}"', panel.place, names
-    for variable in _variables(dashboard.model):
+    for one in _variables(dashboard.model):
         # Its options and current value are what Grafana found, not what the author wrote.
-        names = used_in(variable, without=("options", "current", "name"))
-        yield f'the variable "{variable.get("name")}"', dashboard.place, names - {str(variable.get("name"))}
-    yield "the dashboard", dashboard.place, used_in(dashboard.model, without=("panels", "templating"))
+        names = used_in(one, sources, without=("options", "current", "name"))
+        yield f'the variable "{one.get("name")}"', dashboard.place, names - {str(one.get("name"))}
+    yield "the dashboard", dashboard.place, used_in(dashboard.model, sources, without=("panels", "templating"))
 
 
-def used_in(value: Any, without: tuple[str, ...] = ()) -> set[str]:
-    """Return the names of the variables in all strings below value, but for those members of it."""
+def used_in(value: dict[str, Any], sources: set[str], without: tuple[str, ...] = ()) -> set[str]:
+    """Return the names of the variables in all strings below value, but for those members of it, and data sources."""
     names: set[str] = set()
-    waiting = [member for name, member in value.items() if name not in without] if isinstance(value, dict) else [value]
+    waiting: list[Any] = [{name: member for name, member in value.items() if name not in without}]
     while waiting:
         item = waiting.pop()
         if type(item) is str:
             if "$" in item or "[[" in item:
                 names.update(one or two or three for one, two, three in _USE.findall(item))
         elif type(item) is dict:
-            waiting += item.values()
+            if "datasource" not in item:
+                waiting += item.values()
+                continue
+            source = item["datasource"]
+            if type(source) is dict and type(source.get("uid")) is str:
+                sources.add(variable(source["uid"]))
+                if source["uid"] == "__expr__":
+                    continue  # in an expression, $A is the query A
+            waiting += [member for name, member in item.items() if name != "datasource"]
         elif type(item) is list:
             waiting += item
     return names

@@ -6,8 +6,9 @@ Run as a program, it prints the text of all of them.
 import sys
 from types import SimpleNamespace
 
-import watchkeeper.dashboards as d
 from grafanalib import core
+
+import watchkeeper.dashboards as d
 from watchkeeper import Gauge, Severity
 from watchkeeper.findings import Place
 from watchkeeper.render.grafana import to_classic, to_text
@@ -197,13 +198,13 @@ def exported():
                                   "type": "dashboard"}]},
         "templating": {"list": [
             {"name": "datasource", "type": "datasource", "query": "prometheus", "current": {}},
-            {"name": "q", "type": "query", "datasource": source, "definition": "label_values(x)", "query": "label_values(x)",
-             "current": {"isNone": True, "text": "None", "value": ""}, "multi": True, "useTags": False},
+            {"name": "q", "type": "query", "datasource": source, "definition": "label_values(x)",
+             "query": "label_values(x)", "current": {"isNone": True, "text": "None", "value": ""}, "multi": True, "useTags": False},
         ]},
         "panels": [
             {"id": 2, "type": "row", "title": "Open, with panels in it", "collapsed": False,
              "gridPos": {"h": 1, "w": 24, "x": 0, "y": 0},
-             "panels": [{"id": 3, "type": "timeseries", "title": "was inside", "datasource": source,
+             "panels": [{"id": 3, "type": "timeseries", "title": "was inside $q", "datasource": source,
                          "gridPos": {"h": 8, "w": 12, "x": 0, "y": 1},
                          "targets": [{"refId": "A", "expr": "x", "range": True}],
                          "fieldConfig": {"defaults": {"custom": {"hideFrom": {"legend": False, "tooltip": False,

@@ -49,7 +49,9 @@ def errors(name, checker, value):
     for error in checker.iter_errors(value):
         for leaf in leaves(error):
             path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in leaf.absolute_path)
-            if not any(name == quirk and re.search(where, path) and what in leaf.message for quirk, where, what in QUIRKS):
+            if not any(
+                name == quirk and re.search(where, path) and what in leaf.message for quirk, where, what in QUIRKS
+            ):
                 yield f"{name}: {path}: {leaf.message[:300]}"
 
 
@@ -66,7 +68,9 @@ def leaves(error):
 
 
 def of_another_type(error):
-    return error.validator in ("const", "enum", "required") and (list(error.path) == ["type"] or "collapsed" in error.message)
+    return error.validator in ("const", "enum", "required") and (
+        list(error.path) == ["type"] or "collapsed" in error.message
+    )
 
 
 def panels(model):

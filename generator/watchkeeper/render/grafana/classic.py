@@ -268,6 +268,9 @@ def _identify(panel: JSON, meta: JSON, names: tuple[str, ...], path: tuple[str |
     own = panel.get("id")
     if own is None:
         own = panel["id"] = panel_.id_of(key)
+    elif key in context.keys and "key" not in meta:
+        key = f"{key}-{own}"  # told apart by its own id, so that titles may repeat
+    context.keys.add(key)
     return Panel(
         own if type(own) is int else 0,
         key,

@@ -22,7 +22,8 @@ META = "watchkeeper"
 class Context:
     """One run over one dashboard.
 
-    `sources` are its data source variables, name to plugin type; `defaulted` says that something of it named no source.
+    `sources` are its data source variables, name to plugin type; `defaulted` says that something of it named no source;
+    `keys` are those of the panels so far.
     """
 
     place: Place
@@ -32,6 +33,7 @@ class Context:
     findings: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     defaulted: bool = False
+    keys: set[str] = field(default_factory=set)
 
     def find(self, check: str, message: str, *, why: str, fix: str, place: Place | None = None) -> None:
         """Note an error."""

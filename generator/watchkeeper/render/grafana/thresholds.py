@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, nextafter
+from math import inf, isfinite, nextafter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.render.grafana.context import items, sub
@@ -79,6 +79,8 @@ def from_alerts(alerts: Iterable[Alert]) -> list[JSON]:
         try:
             threshold = alert.threshold
         except ValueError:  # told by the checks on rules
+            continue
+        if not isfinite(threshold.value):
             continue
         rank = _RANK.get(str(alert.severity), 1)
         # Grafana's steps begin at their value; `> 0` and `<= 0` change just above it.
