@@ -11,6 +11,7 @@ from watchkeeper.load import explain
 from watchkeeper.promql import ParseError, parse
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
+from watchkeeper.render.grafana.context import items, sub
 from watchkeeper.render.rules import rule_file, to_yaml
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def _rule_expressions(pack: Pack) -> Iterator[Expression]:
 def _panel_expressions(dashboards: Iterable[Rendered]) -> Iterator[Expression]:
     for dashboard in dashboards:
         for panel in dashboard.panels:
-            for target in _at(dashboard.model, panel.path).get("targets", ()):
-                if isinstance(target, dict) and isinstance(target.get("expr"), str) and _is_prometheus(target):
+            for target in items(dashboard.panel(panel), "targets"):
+                if isinstance(target.get("expr"), str) and _is_prometheus(target):
                     owner = f'panel "{panel.title}" of dashboard {dashboard.uid}, query {target.get("refId", "?")}'
                     yield expression(target["expr"], owner, panel.place, in_dashboard=True)
-        for variable in _at(dashboard.model, ("templating",)).get("list", ()):
+        for variable in items(sub(dashboard.model, "templating"), "list"):
             text = variable_expression(variable)
             if text:
                 owner = f"variable {variable.get('name')} of dashboard {dashboard.uid}"
@@ -166,12 +167,6 @@ def variable_expression(variable: dict[str, Any]) -> str:
 def _is_prometheus(item: dict[str, Any]) -> bool:
     source = item.get("datasource")
     return not isinstance(source, dict) or source.get("type", "prometheus") == "prometheus"
-
-
-def _at(model: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
-    for step in path:
-        model = model[step] if isinstance(step, int) or step in model else {}
-    return model if isinstance(model, dict) else {}
 
 
 def expression(text: str, owner: str, place: Place, *, in_dashboard: bool = False) -> Expression:

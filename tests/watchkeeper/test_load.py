@@ -29,13 +29,23 @@ def test_a_pack(project):
 @pytest.mark.parametrize(
     ("text", "check", "message", "line"),
     [
-        ("import nosuchmodule", "load/import", "importing \"defs\" failed: ModuleNotFoundError: No module named 'nosuchmodule'", 1),
+        (
+            "import nosuchmodule",
+            "load/import",
+            "importing \"defs\" failed: ModuleNotFoundError: No module named 'nosuchmodule'",
+            1,
+        ),
         ("x = 1\n1 / 0", "load/import", 'importing "defs" failed: ZeroDivisionError: division by zero', 2),
         ("def f():\n  raise KeyError\nf()", "load/import", 'importing "defs" failed: KeyError', 2),
         ("x = (", "load/syntax", 'importing "defs" failed: ', 1),
         ("raise SystemExit(3)", "load/import", 'importing "defs" failed: SystemExit: 3', 1),
         ("from watchkeeper import Alert\nAlert('X')", "load/import", 'importing "defs" failed: TypeError: ', 2),
-        ("from watchkeeper import Pack\n\nPack().without('X', reason='r')", "load/definition", 'the pack has no "X"', 3),
+        (
+            "from watchkeeper import Pack\n\nPack().without('X', reason='r')",
+            "load/definition",
+            'the pack has no "X"',
+            3,
+        ),
         ("PAK = 1", "load/name", 'defs has no "PACK"', 0),
         ("from watchkeeper import Pack\nPAKC = Pack()", "load/name", 'defs has no "PACK"; did you mean "PAKC"?', 0),
         ("PACK = 3", "load/name", "defs:PACK is a int, not a Pack", 0),

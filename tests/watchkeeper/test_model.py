@@ -37,7 +37,12 @@ def test_keyword_only_past_the_obvious():
 
 @pytest.mark.parametrize(
     ("expr", "value", "op"),
-    [("up == 0", 0, "=="), ("(rate(x[5m]) > 0.15) and on () y > 3", 0.15, ">"), ("5 < x", 5, ">"), ("x > -1.5e3", -1500, ">")],
+    [
+        ("up == 0", 0, "=="),
+        ("(rate(x[5m]) > 0.15) and on () y > 3", 0.15, ">"),
+        ("5 < x", 5, ">"),
+        ("x > -1.5e3", -1500, ">"),
+    ],
 )
 def test_the_threshold_is_read_from_the_expression(expr, value, op):
     assert (alert(expr=expr).threshold.value, alert(expr=expr).threshold.op) == (value, op)

@@ -31,7 +31,9 @@ def test_files_are_written_once(tmp_path):
 
 def test_the_manifest_is_what_sha256sum_reads(tmp_path):
     write({"rules/a.yaml": "a\n", "dashboards/ü b.json": "b\n"}, tmp_path)
-    done = subprocess.run(["sha256sum", "--check", "--strict", MANIFEST], cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run(
+        ["sha256sum", "--check", "--strict", MANIFEST], cwd=tmp_path, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -83,7 +85,14 @@ def test_the_same_text_in_the_way_is_adopted(tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    ["<<<<<<< HEAD", "0" * 64 + "  ../outside", "0" * 64 + "  /etc/passwd", "0" * 64 + "  rules/../../x", "0" * 63 + "  a", "\ufffd\0"],
+    [
+        "<<<<<<< HEAD",
+        "0" * 64 + "  ../outside",
+        "0" * 64 + "  /etc/passwd",
+        "0" * 64 + "  rules/../../x",
+        "0" * 63 + "  a",
+        "\ufffd\0",
+    ],
 )
 def test_a_manifest_that_cannot_be_trusted_deletes_nothing(tmp_path, line):
     (tmp_path / MANIFEST).write_text(f"{'0' * 64}  rules/a.yaml\n{line}\n")

@@ -15,7 +15,10 @@ def alert(name="TargetDown", **changes):
 
 @pytest.fixture
 def pack():
-    groups = (Group("targets", [alert(), alert("TargetSlow", expr="scrape_duration_seconds > 10")]), Group("other", [alert("Other")]))
+    groups = (
+        Group("targets", [alert(), alert("TargetSlow", expr="scrape_duration_seconds > 10")]),
+        Group("other", [alert("Other")]),
+    )
     return Pack(groups=groups, dashboards=({"uid": "targets", "title": "Targets"},))
 
 
@@ -116,7 +119,10 @@ def test_add(pack):
         (lambda p: p.without("target", reason="x"), 'the pack has no "target"; did you mean "targets"?'),
         (lambda p: p.replace("TargetDwn", for_="5m"), 'the pack has no "TargetDwn"; did you mean "TargetDown"?'),
         (lambda p: p.without("TargetDown", reason=" "), 'without("TargetDown") needs a reason'),
-        (lambda p: p.without("Other", reason="gone").replace("Other", for_="1m"), 'the pack has no "Other" (removed at '),
+        (
+            lambda p: p.without("Other", reason="gone").replace("Other", for_="1m"),
+            'the pack has no "Other" (removed at ',
+        ),
         (lambda p: p.replace("targets", intervl="1m"), 'targets has no field "intervl"; did you mean "interval"?'),
         (lambda p: p.replace("TargetSlow", threshold="x"), "alert TargetSlow: can't replace the threshold"),
         (lambda p: p.add(alert("New")), "New can't be added by itself"),

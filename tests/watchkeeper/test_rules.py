@@ -12,7 +12,26 @@ from watchkeeper.settings import Settings
 TEXTS = (
     st.text(st.characters(exclude_categories=["Cs"]))
     | st.text("ab:#'\"-\n \t{}[]|>&*!%@`,?x1.0~=", max_size=12)
-    | st.sampled_from(["No", "on", "1.0", "~", "null", "0x10", "1e3", "12:30:00", "2001-01-01", "", " ", "a\n", "a\n\n", "\na", "=", "<<"])
+    | st.sampled_from(
+        [
+            "No",
+            "on",
+            "1.0",
+            "~",
+            "null",
+            "0x10",
+            "1e3",
+            "12:30:00",
+            "2001-01-01",
+            "",
+            " ",
+            "a\n",
+            "a\n\n",
+            "\na",
+            "=",
+            "<<",
+        ]
+    )
 )
 VALUES = st.recursive(
     TEXTS | st.integers() | st.booleans(), lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXTS, v, max_size=3)
@@ -50,9 +69,13 @@ def test_a_rule_file(tmp_path):
         limit=10,
         labels={"cluster": "eu"},
     )
-    settings = Settings(root=tmp_path, runbook_url="https://wiki.example.com", grafana_url="https://grafana.example.com")
+    settings = Settings(
+        root=tmp_path, runbook_url="https://wiki.example.com", grafana_url="https://grafana.example.com"
+    )
     text = to_yaml(rule_file(group, settings, {"TargetDown": ("targets", 42)}), "Generated.")
-    assert text == """\
+    assert (
+        text
+        == """\
 # Generated.
 groups:
 - name: targets
@@ -83,6 +106,7 @@ groups:
       dashboard_url: https://grafana.example.com/d/targets?viewPanel=panel-42
       more: text
 """
+    )
 
 
 @pytest.mark.parametrize("field", ["for", "keep_firing_for", "labels", "interval", "limit", "query_offset"])

@@ -55,13 +55,28 @@ def test_none_at_all(tmp_path):
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("[tool.watchkeeper]\ndefinition = 'a:B'", ['[tool.watchkeeper] unknown key "definition"; did you mean "definitions"?']),
-        ("[tool.watchkeeper]\nteams = 'sre'\ndefinitions = 1", ["[tool.watchkeeper] teams must", "[tool.watchkeeper] definitions must"]),
+        (
+            "[tool.watchkeeper]\ndefinition = 'a:B'",
+            ['[tool.watchkeeper] unknown key "definition"; did you mean "definitions"?'],
+        ),
+        (
+            "[tool.watchkeeper]\nteams = 'sre'\ndefinitions = 1",
+            ["[tool.watchkeeper] teams must", "[tool.watchkeeper] definitions must"],
+        ),
         ("[tool.watchkeeper]\nteams = ['a', 1]", ["[tool.watchkeeper] teams must be a list of names"]),
-        ("[tool.watchkeeper]\ngrafana_url = 'grafana'", ['[tool.watchkeeper] grafana_url is not an address: "grafana"']),
+        (
+            "[tool.watchkeeper]\ngrafana_url = 'grafana'",
+            ['[tool.watchkeeper] grafana_url is not an address: "grafana"'],
+        ),
         ("[tool.watchkeeper]\ntargets = 3", ["[tool.watchkeeper] targets must be a table"]),
-        ("[tool.watchkeeper]\ntargets = {prometheus = 2.42}", ["[tool.watchkeeper] targets.prometheus is not a version: 2.42"]),
-        ("[tool.watchkeeper]\ntargets = {promethus = '2.42'}", ['[tool.watchkeeper] unknown target "promethus"; did you mean']),
+        (
+            "[tool.watchkeeper]\ntargets = {prometheus = 2.42}",
+            ["[tool.watchkeeper] targets.prometheus is not a version: 2.42"],
+        ),
+        (
+            "[tool.watchkeeper]\ntargets = {promethus = '2.42'}",
+            ['[tool.watchkeeper] unknown target "promethus"; did you mean'],
+        ),
         ("[tool]\nwatchkeeper = 3", ["tool.watchkeeper must be a table"]),
         ("tool = 3", ["tool.watchkeeper must be a table"]),
         ("[tool.watchkeeper", ["is not TOML: "]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.promql import features
+from watchkeeper.promql.features import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from watchkeeper.cli.common import checked_project, definitions_option, report
+from watchkeeper.cli.common import checked_project, counted, definitions_option, report
 
 
 @click.command(
@@ -23,7 +23,9 @@ def check(*, definitions: str | None) -> None:
     project, findings = checked_project(definitions)
     if report(findings):
         sys.exit(1)
-    rules = sum(1 for _ in project.pack.rules)
-    click.echo(
-        f"{rules} rules, {len(project.dashboards)} dashboards, {len(project.expressions)} expressions: fine", err=True
+    parts = (
+        counted(sum(1 for _ in project.pack.rules), "rule"),
+        counted(len(project.dashboards), "dashboard"),
+        counted(len(project.expressions), "expression"),
     )
+    click.echo(f"{', '.join(parts)}: fine", err=True)

@@ -67,10 +67,15 @@ def report(findings: Sequence[Finding]) -> bool:
         click.echo(to_text(finding, colour=colour), err=True, color=colour)
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = len(findings) - errors
-    parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    parts = [counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
     if parts:
         click.echo(", ".join(parts), err=True)
     return errors > 0
+
+
+def counted(number: int, word: str) -> str:
+    """Return `1 file`, `2 files`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def wants_colour(stream: Any) -> bool:

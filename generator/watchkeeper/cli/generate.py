@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from watchkeeper.cli.common import checked_project, definitions_option, report, stop, wants_colour
+from watchkeeper.cli.common import checked_project, counted, definitions_option, report, stop, wants_colour
 
 
 @click.command(
@@ -46,10 +46,8 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
     if check and (plan.writes or plan.deletes):
         click.echo(f"{changed} stale, {len(plan.deletes)} to delete: run `watchkeeper generate`", err=True)
         sys.exit(1)
-    click.echo(
-        f"{len(project.files)} files: {changed} written, {len(plan.deletes)} deleted, {plan.unchanged} unchanged",
-        err=True,
-    )
+    done = f"{changed} written, {len(plan.deletes)} deleted, {plan.unchanged} unchanged"
+    click.echo(f"{counted(len(project.files), 'file')}: {done}", err=True)
 
 
 def _show(plan: object) -> None:

@@ -55,5 +55,8 @@ def test_every_file_is_a_listed_check_and_every_page_is_of_one():
     files = {path.stem for path in Path(checks_package.__file__).parent.glob("[a-z]*.py")}
     assert files == set(checks_package.NAMES)
     assert {path.stem for path in PAGES.glob("*.md")} == {check.ID.replace("/", "-") for check in CHECKS}
-    assert all(check.ID == name.replace("_", "/", 1).replace("_", "-") for check, name in zip(CHECKS, checks_package.NAMES, strict=True))
+    assert all(
+        check.ID == name.replace("_", "/", 1).replace("_", "-")
+        for check, name in zip(CHECKS, checks_package.NAMES, strict=True)
+    )
     assert all(check.__doc__ for check in CHECKS)

@@ -1,0 +1,1 @@
+"""Model in, text out: pure functions."""

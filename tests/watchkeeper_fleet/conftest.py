@@ -1,0 +1,19 @@
+"""The fleet's own project, built once."""
+
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.checks import run
+from watchkeeper.findings import to_text
+from watchkeeper.project import build
+from watchkeeper.settings import load_settings
+from watchkeeper_fleet.pack import PACK
+
+
+@pytest.fixture(scope="session")
+def project():
+    project, findings = build(PACK, load_settings(Path(__file__)))
+    found = [*findings, *run(project)]
+    assert not found, "\n".join(map(to_text, found))
+    return project
