@@ -88,18 +88,30 @@ def test_from_a_folder_below_and_into_another(project):
     ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("from watchkeeper", "import nosuch\nfrom watchkeeper", "acme.py:2: error[load/import] importing \"acme\" failed: ModuleNotFoundError: No module named 'nosuch'"),
-        (', runbook="gpu-full"', "", "acme.py:5: error[alert/runbook] alert GPUFull has no runbook"),
-        ('labels=("gpu",)', 'labels=("gpu-index",)', 'acme.py:4: error[metric/label] gpu_memory_free_bytes: label "gpu-index" is no label name'),
-        ('team="sre"', 'team="sre", for_="5 m"', "acme.py:5: error[rule/duration] alert GPUFull: for_ is no duration: '5 m'"),
-        ("1e9", '{1e999 - 1e999}', "acme.py:5: error[alert/threshold] alert GPUFull: < NaN is never true"),
-        ('f"{FREE}', '"gpu_memory_fre_bytes', 'acme.py:5: error[promql/metric] alert GPUFull: no metric "gpu_memory_fre_bytes" in the contract; did you mean "gpu_memory_free_bytes"?'),
-        ("< 1e9", "< (1e9", "acme.py:5: error[promql/syntax] alert GPUFull: "),
-    ],
-)  # fmt: skip
+BAD = [
+    ("from watchkeeper", "import nosuch\nfrom watchkeeper", 'acme.py:2: error[load/import] importing "acme" failed: '),
+    (', runbook="gpu-full"', "", "acme.py:5: error[alert/runbook] alert GPUFull has no runbook"),
+    (
+        'labels=("gpu",)',
+        'labels=("gpu-index",)',
+        'acme.py:4: error[metric/label] gpu_memory_free_bytes: label "gpu-index" is no label name',
+    ),
+    (
+        'team="sre"',
+        'team="sre", for_="5 m"',
+        "acme.py:5: error[rule/duration] alert GPUFull: for_ is no duration: '5 m'",
+    ),
+    ("1e9", "{1e999 - 1e999}", "acme.py:5: error[alert/threshold] alert GPUFull: < NaN is never true"),
+    (
+        'f"{FREE}',
+        '"gpu_memory_fre_bytes',
+        'acme.py:5: error[promql/metric] alert GPUFull: no metric "gpu_memory_fre_bytes" in the contract; did you mean',
+    ),
+    ("< 1e9", "< (1e9", "acme.py:5: error[promql/syntax] alert GPUFull: "),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD)
 def test_bad_input_is_told_at_its_place_and_nothing_is_written(project, old, new, message):
     edit(project, old, new)
     for verb in ("generate", "check"):
@@ -178,7 +190,7 @@ def test_colour_on_a_terminal_only(project, environment, coloured):
 
 
 def test_a_progress_bar_past_two_seconds_on_a_terminal_only(project):
-    slow = "import time\ndef slow_dashboard(n):\n  return lambda pack: time.sleep(0.8) or {'uid': f'u{n}', 'title': f'T{n}'}\n"
-    edit(project, "PACK = Pack(", slow + "PACK = Pack(dashboards=tuple(slow_dashboard(n) for n in range(4)), ")
+    slow = "import time\ndef slow(n):\n  return lambda pack: time.sleep(0.8) or {'uid': f'u{n}', 'title': f'T{n}'}\n"
+    edit(project, "PACK = Pack(", slow + "PACK = Pack(dashboards=tuple(slow(n) for n in range(4)), ")
     assert "dashboards [" in in_a_terminal(project, "check")
     assert "dashboards [" not in run(project, "check").stderr

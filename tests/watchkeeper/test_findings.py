@@ -1,6 +1,6 @@
 """How findings are told."""
 
-import os
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_a_finding_in_full():
     finding = Finding(
         "promql/metric",
         'alert X: no metric "upp"',
-        Place(os.path.abspath("rules.py"), 3),
+        Place(str(Path("rules.py").resolve()), 3),
         Excerpt("sum(upp)", 4, 7),
         "it matches nothing",
         "mend the name",

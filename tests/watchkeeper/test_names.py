@@ -21,7 +21,7 @@ from watchkeeper.names import LABEL, METRIC, milliseconds
         ("1.5h", None),
         ("-5m", None),
         ("5m\n", None),
-        ("٥m", None),
+        ("\u0665m", None),  # a digit, but not ASCII
         ("9999999999y", None),
     ],
 )

@@ -23,10 +23,10 @@ def test_files_are_written_once(tmp_path):
     files = {"rules/a.yaml": "a\n", "dashboards/b.json": "b\n"}
     first = write(files, tmp_path)
     assert sorted(first.writes) == ["dashboards/b.json", "rules/a.yaml", MANIFEST]
-    before = {path: os.stat(tmp_path / path).st_mtime_ns for path in files}
+    before = {path: (tmp_path / path).stat().st_mtime_ns for path in files}
     again = write(files, tmp_path)
     assert (again.writes, again.deletes, again.unchanged) == ({}, (), 2)
-    assert before == {path: os.stat(tmp_path / path).st_mtime_ns for path in files}
+    assert before == {path: (tmp_path / path).stat().st_mtime_ns for path in files}
 
 
 def test_the_manifest_is_what_sha256sum_reads(tmp_path):
@@ -43,7 +43,7 @@ def test_files_can_be_read_by_a_server_of_another_user(tmp_path):
         write({"rules/a.yaml": "a\n"}, tmp_path)
     finally:
         os.umask(old)
-    assert os.stat(tmp_path / "rules/a.yaml").st_mode & 0o777 == 0o644
+    assert (tmp_path / "rules/a.yaml").stat().st_mode & 0o777 == 0o644
 
 
 def test_orphans_are_pruned_and_strangers_left_alone(tmp_path):
@@ -114,7 +114,7 @@ def test_diff(tmp_path):
 
 def test_a_folder_in_the_way(tmp_path):
     (tmp_path / "rules/a.yaml").mkdir(parents=True)
-    with pytest.raises(OutputError, match="Is a directory|a folder stands in the way"):
+    with pytest.raises(OutputError, match=r"Is a directory"):
         write({"rules/a.yaml": "a\n"}, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Each check has a page with a bad and a good example; both run here, so a page can't go stale, nor a check untested."""
+"""Each check has a page with a bad and a good example; both run here: no page goes stale, no check is untested."""
 
 import importlib
 import re
@@ -56,7 +56,7 @@ def test_every_file_is_a_listed_check_and_every_page_is_of_one():
     assert files == set(checks_package.NAMES)
     assert {path.stem for path in PAGES.glob("*.md")} == {check.ID.replace("/", "-") for check in CHECKS}
     assert all(
-        check.ID == name.replace("_", "/", 1).replace("_", "-")
+        name.replace("_", "/", 1).replace("_", "-") == check.ID
         for check, name in zip(CHECKS, checks_package.NAMES, strict=True)
     )
     assert all(check.__doc__ for check in CHECKS)
