@@ -6,6 +6,8 @@ from watchkeeper.promql import durations, lexer
 from watchkeeper.promql.cursor import DIGITS, IDENTIFIER_START, QUOTES, Cursor
 from watchkeeper.promql.nodes import Label, NumberLiteral
 
+_SURELY_FINITE = 300  # characters
+
 
 class AtomParser(Cursor):
     """What has no expression inside."""
@@ -13,11 +15,14 @@ class AtomParser(Cursor):
     __slots__ = ()
 
     def _number(self, word: str, start: int) -> NumberLiteral:
-        # Whole numbers, spelt out: most are, and Go's other notations cost a regular expression.
-        if word.isdigit() and word[0] != "0":
-            value = float(word)
-            if value < 1e300:
-                return NumberLiteral(value, start, start + len(word))
+        # Plain decimals, spelt out: Go's other notations cost a regular expression or two.
+        whole, point, fraction = word.partition(".")
+        if whole.isdigit() and len(word) < _SURELY_FINITE:
+            if point:
+                if fraction.isdigit():
+                    return NumberLiteral(float(word), start, start + len(word))
+            elif word[0] != "0":
+                return NumberLiteral(float(word), start, start + len(word))
         end = start + len(word)
         try:
             if word[-1] in DIGITS or not lexer.is_duration(word):

@@ -18,13 +18,11 @@ DIGITS = frozenset("0123456789")
 QUOTES = frozenset("\"'`")
 UNIT_WORDS = frozenset({"ms", "s", "m", "h", "d", "w", "y"})
 
-_SHOWN = 40  # characters of a token in a message
-
 
 class Cursor:
     """Tokens of `text`, where each starts, and the index `at` of the one at hand. An empty token ends them."""
 
-    __slots__ = ("at", "depth", "starts", "text", "tokens", "variables")
+    __slots__ = ("at", "depth", "lenient", "starts", "text", "tokens", "variables")
 
     def __init__(self, text: str, tokens: list[str], starts: list[int], variables: bool) -> None:
         self.text = text
@@ -33,6 +31,8 @@ class Cursor:
         self.variables = variables
         self.at = 0
         self.depth = 0
+        # Whether selectors that select everything pass for now.
+        self.lenient = False
 
     def error(self, message: str, start: int, end: int, expected: tuple[str, ...] = ()) -> ParseError:
         return ParseError(message, start, end, self.text, expected)
@@ -47,7 +47,7 @@ class Cursor:
     def describe(self, word: str) -> str:
         if not word:
             return "end of input"
-        shown = word if len(word) <= _SHOWN else f"{word[:_SHOWN]}..."
+        shown = lexer.shown(word)
         return f"string {shown}" if word[0] in QUOTES else f'"{shown}"'
 
     def unexpected(self, where: str, expected: tuple[str, ...], hint: str = "") -> ParseError:

@@ -103,7 +103,8 @@ class DurationParser(Cursor):
         for sign, start in reversed(signs):
             if type(operand) is DurationLiteral:
                 factor = -1 if sign == "-" else 1
-                operand = DurationLiteral(factor * operand.ms, factor * operand.seconds, start, operand.end)
+                ms, seconds = factor * operand.ms, factor * operand.seconds
+                operand = DurationLiteral(ms, seconds, operand.unit, start, operand.end)
             else:
                 operand = DurationExpr(sign, None, operand, start, operand.end)
         return operand
@@ -119,7 +120,7 @@ class DurationParser(Cursor):
             inner = self._duration(0)
             end = self._close(start)
             if type(inner) is DurationLiteral:
-                return DurationLiteral(inner.ms, inner.seconds, start, end)
+                return DurationLiteral(inner.ms, inner.seconds, inner.unit, start, end)
             return DurationExpr("()", None, inner, start, end)
         if word and self.is_variable(word):
             self.at += 1
@@ -151,9 +152,9 @@ class DurationParser(Cursor):
         try:
             if lexer.is_duration(word):
                 ms = durations.parse_duration(word)
-                return DurationLiteral(ms, durations.seconds_of(ms), start, end)
+                return DurationLiteral(ms, durations.seconds_of(ms), True, start, end)
             seconds = lexer.number(word)
-            return DurationLiteral(durations.milliseconds(seconds), seconds, start, end)
+            return DurationLiteral(durations.milliseconds(seconds), seconds, False, start, end)
         except lexer.LexError as error:
             message = error.message
         except durations.DurationError as error:

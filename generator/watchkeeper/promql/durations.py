@@ -32,8 +32,8 @@ def parse_duration(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None or not text:
         raise DurationError(
-            f'"{text}" is not a duration: write whole numbers with the units y, w, d, h, m, s, ms, each at most once '
-            'and the longest first, such as "1h30m"'
+            f'"{text[:40]}" is not a duration: write whole numbers with the units y, w, d, h, m, s, ms, each at most '
+            'once and the longest first, such as "1h30m"'
         )
     total = 0
     for digits, unit in zip(match.groups(), _UNITS_MS, strict=True):

@@ -24,10 +24,11 @@ _STRINGS = r'"[^"\\\n]*(?:\\.?[^"\\\n]*)*"?' + r"|'[^'\\\n]*(?:\\.?[^'\\\n]*)*'?
 _NUMBER = r"0[xX]\w*|\.?[0-9](?:[eE][+-][0-9]|[\w.])*"
 _OPERATORS = r"=~|!~|==|!=|<=|>=|</|>/|."
 
-_PLAIN = re.compile(rf"{_SPACE}|[a-zA-Z_:][\w:]*|{_NUMBER}|{_STRINGS}|\[[^\[\]]*\]?|{_OPERATORS}", re.ASCII | re.DOTALL)
+_RANGE = r"\[[^\[\]#]*(?:#[^\r\n]*[^\[\]#]*)*\]?"
+_PLAIN = re.compile(rf"{_SPACE}|[a-zA-Z_:][\w:]*|{_NUMBER}|{_STRINGS}|{_RANGE}|{_OPERATORS}", re.ASCII | re.DOTALL)
 _WITH_VARIABLES = re.compile(
     rf"{_SPACE}|[\w:]*(?:{_VARIABLE})(?:{_VARIABLE}|[\w:])*|[a-zA-Z_:][\w:]*|{_NUMBER}|{_STRINGS}"
-    rf"|\[(?:{_VARIABLE}|[^\[\]])*\]?|{_OPERATORS}",
+    rf"|\[(?:{_VARIABLE}|#[^\r\n]*|[^\[\]#])*\]?|{_OPERATORS}",
     re.ASCII | re.DOTALL,
 )
 # Inside brackets a colon parts the range from the step; elsewhere it is a letter of metric names.
@@ -42,7 +43,9 @@ _GO_NUMBER = re.compile(
 )
 _OCTAL = re.compile(r"0[0-7_]+")
 _DURATION_LIKE = re.compile(r"[0-9]+[smhdwy]s?(?:[0-9]+[smhdw]s?)*", re.ASCII)
+_DURATION_START = re.compile(r"[0-9.]+[smhdwy]", re.ASCII)
 _INT64_DIGITS = 24
+_SHOWN = 40  # characters
 _SIMPLE_RANGE = re.compile(r"\[[ \t\r\n]*([0-9]{1,4})(ms|[smhdw])[ \t\r\n]*\]", re.ASCII)
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
@@ -57,7 +60,8 @@ _ESCAPES = {
     "\\": "\\",
 }
 _NUMERIC_ESCAPES = {"x": (2, 16, 255), "u": (4, 16, 0x10FFFF), "U": (8, 16, 0x10FFFF)}
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# What a byte that is not UTF-8 looks like here, and to Go, which takes a literal U+FFFD for one.
+_SURROGATE = re.compile("[\ud800-\udfff\ufffd]")
 
 
 class LexError(ValueError):
@@ -70,14 +74,15 @@ class LexError(ValueError):
         self.end = end
 
 
-def _cutter(pattern: re.Pattern[str]) -> Callable[[str, int], tuple[list[str], list[int]]]:
+def _cutter(pattern: re.Pattern[str]) -> Callable[..., tuple[list[str], list[int]]]:
     findall = pattern.findall
 
-    def cut(text: str, position: int) -> tuple[list[str], list[int]]:
+    def cut(text: str, position: int = 0) -> tuple[list[str], list[int]]:
         tokens: list[str] = []
         starts: list[int] = []
         for word in findall(text):
-            if word[0] not in " \t\r\n#":
+            # Most tokens start with a character beyond those of space and comments.
+            if word > "$" or word[0] not in " \t\r\n#":
                 tokens.append(word)
                 starts.append(position)
             position += len(word)
@@ -95,6 +100,11 @@ cut_bracket = _cutter(_BRACKET)
 cut_bracket_with_variables = _cutter(_BRACKET_WITH_VARIABLES)
 
 
+def shown(token: str) -> str:
+    """A token as messages show it, cut where it is long."""
+    return token if len(token) <= _SHOWN else f"{token[:_SHOWN]}..."
+
+
 def is_duration(token: str) -> bool:
     """Whether a token that starts with a digit is meant as a duration, such as 5m, and not as a number."""
     return _DURATION_LIKE.fullmatch(token) is not None
@@ -103,14 +113,17 @@ def is_duration(token: str) -> bool:
 def number(token: str) -> float:
     """The value of a number as Go's strconv reads it. Raises LexError."""
     if _GO_NUMBER.fullmatch(token) is None:
-        raise LexError(f'"{token}" is not a number or a duration')
+        hint = ""
+        if _DURATION_START.match(token):
+            hint = ": a duration is written as whole numbers with the units y, w, d, h, m, s, ms, such as 1h30m"
+        raise LexError(f'"{shown(token)}" is not a number or a duration{hint}')
     digits = token.replace("_", "")
     if token[0] == "0" and len(token) > 1:
         if token[1] in "xX":
             value = int(digits, 16)
             # Go falls back to reading a float, and a hexadecimal float needs an exponent.
             if value >= 2**63:
-                raise LexError(f"{token} is out of range: a hexadecimal number has at most 63 bits")
+                raise LexError(f"{shown(token)} is out of range: a hexadecimal number has at most 63 bits")
             return float(value)
         if _OCTAL.fullmatch(token) and len(token) < _INT64_DIGITS:
             value = int(digits, 8)
@@ -118,7 +131,7 @@ def number(token: str) -> float:
                 return float(value)
     result = float(digits)
     if result in (float("inf"), float("-inf")):
-        raise LexError(f"{token} is out of range: the largest number is about 1.8e308")
+        raise LexError(f"{shown(token)} is out of range: the largest number is about 1.8e308")
     return result
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 SET_OPERATORS = frozenset({"and", "or", "unless"})
+# Without modifiers; shared, as nodes are never changed once they are made.
+_ONE_TO_ONE = VectorMatching(ONE_TO_ONE, False, (), (), None, None, 0, 0)
+_SET_MATCHING = VectorMatching(MANY_TO_MANY, False, (), (), None, None, 0, 0)
 _NO_OPERAND = frozenset({MATRIX, STRING})
 
 
@@ -194,8 +197,7 @@ class MatchingParser(SelectorParser):
         if modifiers is not None and modifiers.end:
             matching = self._matching(operator, modifiers, card, scalar)
         elif not scalar:
-            end = position + len(operator)
-            matching = VectorMatching(card, False, (), (), None, None, end, end)
+            matching = _SET_MATCHING if card == MANY_TO_MANY else _ONE_TO_ONE
         both = left == SCALAR and right == SCALAR
         type_ = VECTOR if VECTOR in (left, right) else SCALAR if both else UNKNOWN
         return Binary(operator, lhs, rhs, return_bool, matching, type_, position)

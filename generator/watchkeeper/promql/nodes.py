@@ -110,7 +110,14 @@ class Node:
                 break
         return "".join(parts)
 
+    def __deepcopy__(self, memo: object) -> Node:
+        return _rebuild(self._rows())
+
     def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self._rows(),)
+
+    def _rows(self) -> tuple[tuple[Any, ...], ...]:
+        """The tree as a flat table, which copies and pickles without recursion."""
         nodes: list[Node] = [self]
         rows: list[tuple[object, ...]] = []
         for node in nodes:  # grows as it goes
@@ -126,7 +133,7 @@ class Node:
                 else:
                     row.append(("value", value))
             rows.append(tuple(row))
-        return _rebuild, (tuple(rows),)
+        return tuple(rows)
 
 
 class _Text(str):
@@ -203,17 +210,18 @@ class Template(Expr):
 class DurationLiteral(Node):
     """A duration as written: `5m`, `1h30m`, `90`, `-5m`, `(5m)`.
 
-    `ms` is its length in whole milliseconds, exact where it was written with units; `seconds` is what arithmetic counts
-    with.
+    `ms` is its length in whole milliseconds, exact where it was written with units (`unit`); `seconds` is what
+    arithmetic counts with.
     """
 
-    __slots__ = ("ms", "seconds")
+    __slots__ = ("ms", "seconds", "unit")
     _fields = ("seconds",)
-    _kept = ("ms",)
+    _kept = ("ms", "unit")
 
-    def __init__(self, ms: int, seconds: float, start: int, end: int) -> None:
+    def __init__(self, ms: int, seconds: float, unit: bool, start: int, end: int) -> None:
         self.ms = ms
         self.seconds = seconds
+        self.unit = unit
         self.start = start
         self.end = end
 
@@ -417,9 +425,9 @@ class Call(Expr):
     The name stands from `start` to `name_end`.
     """
 
-    __slots__ = ("args", "function", "name", "name_end", "variables")
+    __slots__ = ("args", "function", "name", "name_end", "type", "variables")
     _fields = ("name", "variables", "args")
-    _kept = ("name_end", "function")
+    _kept = ("name_end", "function", "type")
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
         self,
@@ -433,15 +441,12 @@ class Call(Expr):
     ) -> None:
         self.name = name
         self.function = function
+        self.type = UNKNOWN if function is None else function.returns
         self.args = args
         self.start = start
         self.name_end = name_end
         self.end = end
         self.variables = variables
-
-    @property
-    def type(self) -> str:  # type: ignore[override]
-        return UNKNOWN if self.function is None else self.function.returns
 
 
 class Aggregate(Expr):

@@ -94,29 +94,22 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """
     if len(text) > MAX_LENGTH:
         raise ParseError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)
-    parser = _Parser(text, variables)
+    tokens, starts = lexer.cut_with_variables(text) if variables else lexer.cut_plain(text)
+    parser = _Parser(text, tokens, starts, variables)
+    if len(tokens) == 1:
+        raise parser.error("no expression found", len(text), len(text), _EXPECTED_EXPRESSION)
     try:
-        return parser.whole()
+        expr = parser._expression()  # noqa: SLF001  (of this module)
     except RecursionError:
         # A caller that is itself deep leaves too little stack for even MAX_DEPTH levels.
         raise ParseError("the expression is nested too deep", 0, 0, text) from None
+    if tokens[parser.at]:
+        raise parser._unexpected_behind(expr)  # noqa: SLF001  (of this module)
+    return expr
 
 
 class _Parser(SignatureChecker):
     __slots__ = ()
-
-    def __init__(self, text: str, variables: bool) -> None:
-        cut = lexer.cut_with_variables if variables else lexer.cut_plain
-        tokens, starts = cut(text, 0)
-        super().__init__(text, tokens, starts, variables)
-
-    def whole(self) -> Expr:
-        if len(self.tokens) == 1:
-            raise self.error("no expression found", len(self.text), len(self.text), _EXPECTED_EXPRESSION)
-        expr = self._expression()
-        if self.tokens[self.at]:
-            raise self._unexpected_behind(expr)
-        return expr
 
     def _unexpected_behind(self, expr: Expr) -> ParseError:
         """The error for a token that can't follow a finished operand."""

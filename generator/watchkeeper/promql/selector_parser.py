@@ -32,12 +32,7 @@ OFFSET, AT, ANCHORED, SMOOTHED = -1, -2, -3, -4
 class SelectorParser(AtomParser):
     """Reads `{...}`, and the range, offset, @ and other modifiers of an operand."""
 
-    __slots__ = ("lenient",)
-
-    def __init__(self, text: str, tokens: list[str], starts: list[int], variables: bool) -> None:
-        super().__init__(text, tokens, starts, variables)
-        # Whether selectors that select everything pass for now.
-        self.lenient = False
+    __slots__ = ()
 
     def _selector(
         self, name: str | None, start: int, name_end: int, variables: tuple[Variable, ...] = ()
@@ -213,7 +208,7 @@ class SelectorParser(AtomParser):
         simple = lexer.simple_range(word)
         if simple is not None:
             ms, inner_start, inner_end = simple
-            literal = DurationLiteral(ms, durations.seconds_of(ms), start + inner_start, start + inner_end)
+            literal = DurationLiteral(ms, durations.seconds_of(ms), True, start + inner_start, start + inner_end)
             if ms <= 0:
                 raise self.error("a duration in brackets must be greater than 0", literal.start, literal.end)
             return self._matrix(expr, literal, end)
