@@ -36,7 +36,7 @@ def explain(schema: dict[str, Any], value: object, path: tuple[str | int, ...] =
 
 def _too_deep(value: object) -> tuple[str | int, ...] | None:
     """Return where the value nests too deep. Without recursion, since that is the point."""
-    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)] if isinstance(value, (dict, list)) else []
     for depth in range(MAX_DEPTH + 1):
         following: list[tuple[tuple[str | int, ...], Any]] = []
         for path, item in level:
@@ -47,7 +47,7 @@ def _too_deep(value: object) -> tuple[str | int, ...] | None:
                     following.append((path if depth > 8 else (*path, step), member))
         if not (level := following):
             return None
-    return level[0][0]
+    return level[0][0] if level else None
 
 
 def _pruned(value: Any, levels: int) -> Any:

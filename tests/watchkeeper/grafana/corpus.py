@@ -199,7 +199,8 @@ def exported():
         "templating": {"list": [
             {"name": "datasource", "type": "datasource", "query": "prometheus", "current": {}},
             {"name": "q", "type": "query", "datasource": source, "definition": "label_values(x)",
-             "query": "label_values(x)", "current": {"isNone": True, "text": "None", "value": ""}, "multi": True, "useTags": False},
+             "query": "label_values(x)", "current": {"isNone": True, "text": "None", "value": ""}, "multi": True,
+             "useTags": False},
         ]},
         "panels": [
             {"id": 2, "type": "row", "title": "Open, with panels in it", "collapsed": False,

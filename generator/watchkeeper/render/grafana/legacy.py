@@ -87,7 +87,7 @@ def mappings(defaults: JSON) -> None:
     for number, mapping in enumerate(given):
         if type(mapping) is not dict or type(mapping.get("type")) is str:
             made.append(mapping)
-        elif mapping.get("type") == 2 or "from" in mapping:
+        elif mapping.get("type", 2 if "from" in mapping else 1) == 2:
             result = {"index": number, "text": mapping.get("text", "")}
             bounds = {name: _number(mapping.get(name)) for name in ("from", "to")}
             made.append({"type": "range", "options": {**bounds, "result": result}})
