@@ -89,8 +89,10 @@ def running(binary: Path, folder: Path, configuration: dict[str, Any]) -> Iterat
 
 def find(major: str) -> Path | None:
     """Return a Prometheus of that major version, if there is one."""
+    named = os.environ.get("WATCHKEEPER_PROMETHEUS3")
+    assert not named or os.access(named, os.X_OK), f"WATCHKEEPER_PROMETHEUS3 names no program: {named}"
     candidates = [
-        os.environ.get("WATCHKEEPER_PROMETHEUS3"),
+        named,
         str(ROOT / ".cache/prometheus3/usr/bin/prometheus"),
         shutil.which("prometheus"),
     ]
