@@ -78,6 +78,7 @@ class Metric(Selectable):
 
     `labels` are the metric's own; the target labels that a scrape adds are the pack's. `unit` is the base unit that the
     name ends in, in OpenMetrics' words (`seconds`, `bytes`, `ratio`, `celsius`, ...), empty where there is none.
+    `external`: others publish it, so its name is as they chose it.
     """
 
     type: ClassVar[str] = "unknown"
@@ -85,6 +86,7 @@ class Metric(Selectable):
     help: str
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     unit: str = field(default="", kw_only=True)
+    external: bool = field(default=False, kw_only=True)
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -45,6 +45,8 @@ def _problems(metric: Metric) -> Iterator[tuple[str, str]]:
     if not METRIC.match(name):
         yield "a metric name has only letters, digits, underscores and colons, and starts with no digit", "rename it"
         return
+    if metric.external:
+        return
     if ":" in name:
         yield "a colon is for recording rules", f"call it {name.replace(':', '_')}"
     if isinstance(metric, Counter) != name.endswith("_total"):
