@@ -132,6 +132,8 @@ def normalise(panel: JSON, meta: JSON, context: Context) -> tuple[str, ...]:
             style = sub(sub(defaults, "custom"), "thresholdsStyle")
             if style.get("mode", "off") == "off":
                 style["mode"] = "line"
+            if sub(defaults, "color").get("mode") != "thresholds":
+                thresholds.as_lines(sub(defaults, "thresholds"))
     if not defaults.get("custom", True):
         del defaults["custom"]
     if "links" in defaults:
