@@ -239,6 +239,12 @@ def variables_at(text: str, position: int) -> list[Variable]:
     return found
 
 
+def variable_end(text: str, start: int) -> int:
+    """Where the variable that starts at `start` with a "$" ends."""
+    match = _VARIABLE_PARTS.match(text, start)
+    return match.end() if match else start + 1
+
+
 def without_variables(text: str, sample: str) -> str:
     """A text with every variable replaced by a sample value."""
     return _VARIABLE_PARTS.sub(

@@ -115,7 +115,6 @@ class _Parser(SignatureChecker):
         """The error for a token that can't follow a finished operand."""
         index = self.at
         word = self.tokens[index]
-        start = self.starts[index]
         low = word.lower()
         hint = ""
         if word == "=":
@@ -132,8 +131,8 @@ class _Parser(SignatureChecker):
             hint = 'there is no "[" that it closes'
         elif low in {"by", "without"}:
             hint = f"{low} belongs to an aggregation such as sum, and is given once"
-        elif low in UNIT_WORDS and isinstance(expr, NumberLiteral) and self.text[expr.end : start].isspace():
-            hint = f'write the duration without a space, "{self.text[expr.start : expr.end]}{word}"'
+        elif low in UNIT_WORDS and self.tokens[index - 1].isdigit():
+            hint = f'write the duration without a space, "{self.tokens[index - 1]}{word}"'
         elif low in {"bool", "on", "ignoring", "group_left", "group_right"}:
             hint = f"{low} belongs right behind an operator"
         elif type(expr) is VectorSelector and expr.name and expr.name.lower() in AGGREGATIONS:
@@ -399,9 +398,7 @@ class _Parser(SignatureChecker):
         index = self.at
         start = self.starts[index]
         end = start + len(word)
-        found = tuple(lexer.variables_at(word, start))
-        if not found:
-            raise self.unexpected("", _EXPECTED_EXPRESSION, "a variable's name does not start with a digit")
+        found = self.variables_of(word, start)
         following = self.tokens[index + 1]
         if following == "{":
             self.at += 1

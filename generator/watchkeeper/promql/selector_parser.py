@@ -100,14 +100,14 @@ class SelectorParser(AtomParser):
             char = value_word[:1]
             label_variables: tuple[Variable, ...] = ()
             if self.is_variable(word):
-                label_variables = tuple(lexer.variables_at(word, starts[index]))
+                label_variables = self.variables_of(word, starts[index])
             if char and char in QUOTES:
                 value = self._string(value_word, value_start)
                 if operator[-1] == "~":
                     self._regex(value, value_start, value_start + len(value_word))
             elif value_word and self.is_variable(value_word):
                 value = value_word
-                label_variables += tuple(lexer.variables_at(value_word, value_start))
+                label_variables += self.variables_of(value_word, value_start)
             else:
                 self.at = index + 2
                 if not value_word:
