@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+STANDARD_LIBRARY = sys.stdlib_module_names | {"tomllib"}  # since 3.11
 ROOTS = {"watchkeeper": ROOT / "generator", "watchkeeper_fleet": ROOT / "monitoring"}
 
 # The tool. It knows nothing of watchkeeper_fleet, and nothing imports cli.
@@ -155,5 +156,5 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
             assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            if name.partition(".")[0] not in sys.stdlib_module_names:
+            if name.partition(".")[0] not in STANDARD_LIBRARY:
                 yield name, node.lineno, node in late
