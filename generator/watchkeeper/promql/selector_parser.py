@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.promql import durations, lexer
+from watchkeeper.promql import lexer
 from watchkeeper.promql.atoms import AtomParser
 from watchkeeper.promql.cursor import DIGITS, IDENTIFIER_START, QUOTES
 from watchkeeper.promql.duration_parser import DurationParser
@@ -205,13 +205,9 @@ class SelectorParser(AtomParser):
         start = self.starts[index]
         end = start + len(word)
         self.at = index + 1
-        simple = lexer.simple_range(word)
-        if simple is not None:
-            ms, inner_start, inner_end = simple
-            literal = DurationLiteral(ms, durations.seconds_of(ms), True, start + inner_start, start + inner_end)
-            if ms <= 0:
-                raise self.error("a duration in brackets must be greater than 0", literal.start, literal.end)
-            return self._matrix(expr, literal, end)
+        ms = lexer.simple_range(word)
+        if ms:
+            return self._matrix(expr, DurationLiteral(ms, ms / 1000, True, start + 1, end - 1), end)
         closed = word[-1] == "]"
         cut = lexer.cut_bracket_with_variables if self.variables else lexer.cut_bracket
         tokens, starts = cut(word[1:-1] if closed else word[1:], start + 1)
