@@ -158,7 +158,8 @@ def _alerts(meta: JSON, context: Context, place: Place, title: str) -> tuple[tup
     given = meta.get("alerts")
     if not given:
         return (), []
-    names = tuple(text(name) for name in given) if type(given) is list else (text(given),)
+    named = [text(name) for name in given] if type(given) is list else [text(given)]
+    names = tuple(name for name in named if name not in context.removed)
     found = []
     for name in names:
         if alert := context.alerts.get(name):
