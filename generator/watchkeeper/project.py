@@ -95,6 +95,7 @@ def _dashboard(
         return to_classic(
             pack.build(source),
             place=place,
+            removed=frozenset(entry.name for entry in pack.removed),
             alerts=alerts,
             runbook_url=settings.runbook,
             grafana=settings.targets.grafana,
