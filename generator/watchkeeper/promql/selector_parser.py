@@ -208,10 +208,13 @@ class SelectorParser(AtomParser):
         ms = lexer.simple_range(word)
         if ms:
             return self._matrix(expr, DurationLiteral(ms, ms / 1000, True, start + 1, end - 1), end)
-        closed = word[-1] == "]"
         cut = lexer.cut_bracket_with_variables if self.variables else lexer.cut_bracket
-        tokens, starts = cut(word[1:-1] if closed else word[1:], start + 1)
-        parser = DurationParser(self, tokens, starts, " in the brackets", "]" if closed else "")
+        tokens, starts = cut(word[1:], start + 1)
+        # A bracket inside a comment closes nothing, so the token decides, not the character.
+        closing = tokens[-2] if len(tokens) > 1 and tokens[-2] == "]" else ""
+        if closing:
+            del tokens[-2], starts[-1]
+        parser = DurationParser(self, tokens, starts, " in the brackets", closing)
         range_, colon, step = parser.brackets(start)
         if not colon:
             return self._matrix(expr, range_, end)

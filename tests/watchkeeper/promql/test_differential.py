@@ -110,7 +110,7 @@ def same_matching(mine, modifier):
 
 
 @given(EXPRESSIONS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_both_read_the_same(text):
     same(parse(text), peer.parse(text))
 

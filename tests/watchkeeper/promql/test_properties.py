@@ -134,7 +134,7 @@ def well_placed(error, text):
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1000, deadline=None)
 def test_any_text(text, with_variables):
     try:
         expr = parse(text, variables=with_variables)
@@ -169,7 +169,7 @@ def assert_stands_alone(piece, node):
 
 
 @given(EXPRESSIONS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_positions(text):
     expr = parse(text)
     assert text[expr.start : expr.end].strip() == text.strip()

@@ -17,6 +17,8 @@ REFUSED = [
     ('x{a="b"', "", 'expected a closing "}"'),
     ("x[", "", 'expected a closing "]" for the "[" at 1:2'),
     ("x[5m", "", 'expected a closing "]"'),
+    ("x[5m # ]", "", 'expected a closing "]"'),
+    ("x[# ]", "", 'expected a closing "]"'),
     ("sum by (a", "", 'expected a closing ")"'),
     ("1)", ")", 'no "("'),
     ("x}", "}", 'no "{"'),
