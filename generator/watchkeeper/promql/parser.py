@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from watchkeeper.promql.matching_parser import Modifiers
 
 # Characters. The longest sane expressions are lists of names in a regular expression.
-MAX_LENGTH = 4 << 20
+MAX_LENGTH = 1 << 20
 
 _SIGNS = frozenset({"+", "-"})
 _SIGN = 5
@@ -90,7 +90,7 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """The syntax tree of a PromQL expression, in the grammar of Prometheus 3.14 with every feature flag on.
 
     With `variables`, dashboard variables (`$job`, `${job:regex}`, `[[job]]`) may stand wherever dashboards put them.
-    Raises ParseError for what Prometheus refuses to load, and for nesting over 128 levels or 4 Mi characters.
+    Raises ParseError for what Prometheus refuses to load, and for nesting over 128 levels or a length over 1 Mi characters.
     """
     if len(text) > MAX_LENGTH:
         raise ParseError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)
