@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.model import Alert, Group
     from watchkeeper.pack import Dashboard, Pack
-    from watchkeeper.promql import Expr
+    from watchkeeper.promql.nodes import Expr
     from watchkeeper.settings import Settings
 
     Track = Callable[[Iterable[Any], str], Iterable[Any]]
