@@ -86,7 +86,8 @@ def theirs(server: Server, expr: str, times: tuple[int, ...]) -> Answer:
             points = one["values"] if "values" in one else [one["value"]] if "value" in one else []
             points = [(round(at * 1000), float(value)) for at, value in points]
             rows[make(one["metric"])] = points
-            order += [value for _, value in points[:1]]
+            if data["resultType"] == "vector":
+                order += [value for _, value in points]
     return Answer(None, rows, order, notes)
 
 
