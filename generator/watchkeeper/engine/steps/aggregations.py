@@ -69,8 +69,17 @@ def _group(values: list[float]) -> float:
 
 
 def _stdvar(values: list[float]) -> float:
+    return _deviations(values, 0.0 if math.isfinite(values[0]) else NAN)
+
+
+def _stdvar_2(values: list[float]) -> float:
+    """As in Prometheus 2.42, where a single value deviates by 0 even if it is NaN."""
+    return _deviations(values, 0.0)
+
+
+def _deviations(values: list[float], total: float) -> float:
+    """The mean of the squared deviations from the mean (Welford)."""
     mean = values[0]
-    total = 0.0 if math.isfinite(mean) else NAN
     count = 1.0
     for value in values[1:]:
         count += 1.0
@@ -81,7 +90,14 @@ def _stdvar(values: list[float]) -> float:
 
 
 def _stddev(values: list[float]) -> float:
-    variance = _stdvar(values)
+    return _root(_stdvar(values))
+
+
+def _stddev_2(values: list[float]) -> float:
+    return _root(_stdvar_2(values))
+
+
+def _root(variance: float) -> float:
     return math.sqrt(variance) if variance >= 0 and variance != INF else variance
 
 
@@ -95,7 +111,7 @@ _FOLDS: dict[str, Callable[[list[float]], float]] = {
     "stdvar": _stdvar,
     "sum": _sum,
 }
-_FOLDS_2 = {**_FOLDS, "avg": _plain_average, "sum": _plain_sum}
+_FOLDS_2 = {**_FOLDS, "avg": _plain_average, "stddev": _stddev_2, "stdvar": _stdvar_2, "sum": _plain_sum}
 _ANY_VALUE = frozenset({"count", "group"})
 
 

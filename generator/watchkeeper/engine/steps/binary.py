@@ -71,7 +71,9 @@ class VectorScalar(Node):
             return
         if compare is None:
             function = ARITHMETIC[op]
-            if swapped:
+            if op == self.context.idents.name_kept_by:
+                out = [(ident, function(scalar, v) if swapped else function(v, scalar)) for ident, v in vector]
+            elif swapped:
                 out = [(drop(ident), function(scalar, value)) for ident, value in vector]
             else:
                 out = [(drop(ident), function(value, scalar)) for ident, value in vector]

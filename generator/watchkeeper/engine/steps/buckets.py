@@ -120,22 +120,18 @@ def fraction(lower: float, upper: float, buckets: list[Bucket]) -> float:
 
 
 def _rank(value: float, bounds: list[float], counts: list[float]) -> float | None:
-    """How many observations are at most `value`; None above all finite bounds' reach."""
+    """How many observations are below `value`; None where all are.
+
+    The first bucket starts at 0 if it ends above. Otherwise it has no width to interpolate in, as the last one has
+    none: a value within these counts as one at their finite bound.
+    """
     rank = 0.0
-    start = -INF
-    for index, (end, count) in enumerate(zip(bounds, counts, strict=True)):
-        if index == 0 and end > 0:
-            start = 0.0 if value > 0 else -INF
-        if start == value:
+    start = 0.0 if bounds[0] > 0 else -INF
+    for end, count in zip(bounds, counts, strict=True):
+        if start >= value:
             return rank
-        if start < value < end:
-            if index == 0 and end > 0:
-                return rank + (count - rank) * (value - start) / (end - start) if value > 0 else rank
-            if start == -INF:
-                return rank
-            if end == INF:
-                return rank
-            return rank + (count - rank) * (value - start) / (end - start)
+        if value < end:
+            return count if start == -INF else rank + (count - rank) * (value - start) / (end - start)
         rank = count
         start = end
     return None

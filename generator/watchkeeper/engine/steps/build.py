@@ -91,7 +91,7 @@ def _aggregate(context: Context, expr: tree.Aggregate, operands: list[Node]) -> 
     if expr.op == "count_values":
         return CountValues(context, place, argument, names, expr.without, operands[0])
     grouping = Grouping(context, names, expr.without)
-    param_place = place if expr.param is None else expr.param.start
+    param_place = place if expr.param is None else unwrapped(expr.param).start
     if expr.op in _PICKS:
         from watchkeeper.engine.steps.picks import Pick
 

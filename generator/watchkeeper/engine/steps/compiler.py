@@ -98,14 +98,16 @@ class _Compiler:
         key = (id(home), type(expr), _own(expr), at, operand_keys)
         found = self.known.get(key)
         if found is not None:
-            found.node.place = expr.start  # annotations tell the place that comes last
+            if not isinstance(expr, tree.Subquery):
+                found.node.place = expr.start  # annotations tell the place that comes last
             return found
         nodes = [operand.node for operand in operands]
         node: Node
         if isinstance(expr, tree.Subquery):
             assert timing is not None
             inner.root = nodes[0]
-            node = Subquery(self.context, inner, timing, range_, step, expr.start)
+            # Prometheus forgets where a subquery stands and tells the start of the expression.
+            node = Subquery(self.context, inner, timing, range_, step, 0)
         elif isinstance(expr, tree.Call) and expr.name == "info":
             node = build_info(self.context, expr, nodes[0], info_timings)
         else:

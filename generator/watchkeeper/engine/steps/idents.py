@@ -34,10 +34,12 @@ class Ident:
 class Idents:
     """The label sets of one query."""
 
-    __slots__ = ("_known", "_metadata", "delayed")
+    __slots__ = ("_known", "_metadata", "delayed", "name_kept_by")
 
     def __init__(self, delayed: bool, compat: str) -> None:
         self.delayed = delayed
+        # The operator behind which 2.42 forgets to drop the name.
+        self.name_kept_by = "atan2" if compat == "2" else ""
         self._known: dict[Labels, Ident] = {}
         self._metadata = frozenset({NAME}) if compat == "2" else METADATA
 

@@ -71,6 +71,8 @@ class LabelReplace(Relabel):
         super().__init__(context, place, argument, target)
         try:
             self.match = regexes.fullmatch(pattern)
+        except regexes.RegexUnavailableError as error:
+            raise EvalError(str(error), place) from None
         except regexes.RegexError:
             raise EvalError(f"invalid regular expression in label_replace(): {pattern}", place) from None
         if not is_label_name(target, context.two):

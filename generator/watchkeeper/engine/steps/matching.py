@@ -173,7 +173,7 @@ class Match(Node):
         matching = self.matching
         idents = self.context.idents
         base = ident.plain
-        if binary.op in ARITHMETIC or binary.op in TRIMS:
+        if (binary.op in ARITHMETIC or binary.op in TRIMS) and binary.op != idents.name_kept_by:
             base = idents.nameless(base)
         labels = base.labels
         if matching.card == ONE_TO_ONE:
@@ -189,6 +189,8 @@ class Match(Node):
 
     def _many_to_many(self, signature: Ident, first: Ident, second: Ident) -> EvalError:
         side = "left" if self.swapped else "right"
+        if self.context.two:
+            first, second = second, first
         return EvalError(
             f"found duplicate series for the match group {format_(signature.labels)} on the {side} hand-side of the "
             f"operation: [{format_(first.labels)}, {format_(second.labels)}];many-to-many matching not allowed: "

@@ -64,18 +64,21 @@ class Pick(Node):
 
     def _count(self, most: int) -> int:
         value = self.param.out
-        if not math.isfinite(value) or not -_INT64 <= value < _INT64:
-            if value != value and not self.context.two:
-                raise EvalError("Parameter value is NaN", self.param_place)
-            direction = "underflows" if value < 0 and not self.context.two else "overflows"
-            raise EvalError(f"Scalar value {format_g(value)} {direction} int64", self.param_place)
+        if value != value and not self.context.two:
+            raise EvalError("Parameter value is NaN", self.param_place)
+        if value < 1 and not self.context.two:
+            return 0
+        if not -_INT64 <= value < _INT64:
+            raise EvalError(f"Scalar value {format_g(value)} overflows int64", self.param_place)
         return min(int(value), most)
 
     def _picked(self, members: list[Sample], k: int) -> list[Sample]:
         if self.op == "limitk":
             return members[:k]
+        if len(members) <= k and not self.single:
+            return members
         less = _less_for_top if self.op == "topk" else _less_for_bottom
-        kept = _heap_of(members, k, less)
+        kept = (_heap_of_2 if self.context.two else _heap_of)(members, k, less)
         # Sorted for those who ask once; where there are many times, series are ordered by their labels anyway.
         if self.op == "topk":
             kept.sort(key=lambda sample: -sample[1] if sample[1] == sample[1] else math.inf)
@@ -127,8 +130,6 @@ def _less_for_bottom(a: Sample, b: Sample) -> bool:
 
 def _heap_of(members: list[Sample], k: int, less: Callable[[Sample, Sample], bool]) -> list[Sample]:
     """The k samples that Prometheus keeps: with equal values, which ones depends on how Go's heap moves things."""
-    if len(members) <= k:
-        return list(members)
     heap: list[Sample] = []
     for sample in members:
         if len(heap) < k:
@@ -140,6 +141,25 @@ def _heap_of(members: list[Sample], k: int, less: Callable[[Sample, Sample], boo
             heap[0] = sample
             if k > 1:
                 _down(heap, less)
+    return heap
+
+
+def _heap_of_2(members: list[Sample], k: int, less: Callable[[Sample, Sample], bool]) -> list[Sample]:
+    """The same for Prometheus 2.42, which pops and pushes."""
+    heap: list[Sample] = []
+    for sample in members:
+        if len(heap) == k:
+            lowest = heap[0]
+            if lowest[1] == lowest[1] and not (less(lowest, sample) and sample[1] == sample[1]):
+                continue
+            if k == 1:
+                heap[0] = sample
+                continue
+            last = heap.pop()
+            heap[0] = last
+            _down(heap, less)
+        heap.append(sample)
+        _up(heap, len(heap) - 1, less)
     return heap
 
 
