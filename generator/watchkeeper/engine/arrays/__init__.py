@@ -32,6 +32,7 @@ from watchkeeper.engine.arrays.windows import merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from watchkeeper.engine.arrays.types import Bools
     from watchkeeper.engine.engine import Query
     from watchkeeper.engine.results import Row
 
@@ -87,7 +88,7 @@ def _named(frame: Frame) -> Frame:
 
 def _rows(frame: Frame, times: list[int]) -> list[Row]:
     rows: list[Row] = []
-    whole = frame.mask.all(axis=1).tolist()
+    whole: Bools = np.logical_and.reduce(frame.mask, axis=1)
     for row, labels in enumerate(frame.labels):
         if whole[row]:
             rows.append((labels, times, frame.values[row].tolist()))

@@ -171,7 +171,8 @@ def _extreme(better: Callable[[Floats, Floats], Bools]) -> Callable[[Frame, Grou
     return reduce
 
 
-def _variance(frame: Frame, groups: Groups) -> Floats:
+def _variance(frame: Frame, groups: Groups, old: bool = False) -> Floats:
+    """Welford's update. In 2.42 (`old`) a first value that is not finite deviates by 0, as any other does."""
     count = np.zeros(_shape(frame, groups))
     mean = np.zeros(count.shape)
     squares = np.zeros(count.shape)
@@ -181,7 +182,8 @@ def _variance(frame: Frame, groups: Groups) -> Floats:
         first = own_count == 1
         delta = values - own_mean
         new_mean = np.where(first, values, own_mean + delta / own_count)
-        change = np.where(first, np.where(np.isfinite(values), 0.0, np.nan), delta * (values - new_mean))
+        start = 0.0 if old else np.where(np.isfinite(values), 0.0, np.nan)
+        change = np.where(first, start, delta * (values - new_mean))
         count[which] = own_count
         mean[which] = np.where(mask, new_mean, own_mean)
         squares[which] += np.where(mask, change, 0.0)
@@ -208,4 +210,10 @@ _REDUCING: dict[str, Callable[[Frame, Groups], Floats]] = {
     "stdvar": _variance,
     "sum": _sum,
 }
-_REDUCING_OLD = {**_REDUCING, "avg": _plain_avg, "sum": _plain_sum}
+_REDUCING_OLD: dict[str, Callable[[Frame, Groups], Floats]] = {
+    **_REDUCING,
+    "avg": _plain_avg,
+    "stddev": lambda frame, groups: np.sqrt(_variance(frame, groups, old=True)),
+    "stdvar": lambda frame, groups: _variance(frame, groups, old=True),
+    "sum": _plain_sum,
+}

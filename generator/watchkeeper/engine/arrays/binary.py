@@ -101,12 +101,18 @@ def _with_scalar(context: Context, node: Binary, frame: Frame, scalar: Floats, s
     compare = _COMPARISONS.get(node.op)
     if compare is None:
         values = _operator(node.op)(left, right)
-        return context.unnamed(frame.with_values(np.broadcast_to(values, frame.values.shape)))
+        result = frame.with_values(np.broadcast_to(values, frame.values.shape))
+        return result if _keeps_name(context, node.op) else context.unnamed(result)
     true = compare(left, right)
     if node.return_bool:
         return context.unnamed(frame.with_values(true.astype(float)))
     # What is kept is the vector's value, on whichever side it stands.
     return frame.with_values(frame.values, frame.mask & true).pruned()
+
+
+def _keeps_name(context: Context, op: str) -> bool:
+    """2.42 forgets to drop the name behind one operator."""
+    return context.settings.old and op == "atan2"
 
 
 # Between vectors
@@ -206,9 +212,9 @@ def _paired(  # noqa: PLR0917
             values = left.values
             mask &= true
     delayed = context.settings.delayed
+    nameless = compare is None and not _keeps_name(context, node.op)
     labels = [
-        _result_labels(context, matching, many.labels[row], one.labels[row], compare is None)
-        for row in range(len(many))
+        _result_labels(context, matching, many.labels[row], one.labels[row], nameless) for row in range(len(many))
     ]
     dropped: Bools | None = None
     if delayed:
@@ -230,10 +236,8 @@ def _result_labels(context: Context, matching: VectorMatching, many: Labels, one
         many = context.nameless(many)
     names = {label.name for label in matching.labels}
     if matching.card == ONE_TO_ONE:
-        if matching.on:
-            many = label_sets.only(many, names)
-        else:
-            many = label_sets.without(many, names)
+        keep = label_sets.only if matching.on else label_sets.without
+        many = keep(many, names)
     if matching.card in {MANY_TO_ONE, ONE_TO_MANY}:
         for label in matching.include:
             many = label_sets.set_(many, label.name, label_sets.get(one, label.name))

@@ -152,4 +152,6 @@ def whole(values: Floats) -> Bools:
             return np.zeros(len(values), bool)
         rounded: Bools = (np.rint(values) == values).all(axis=1)
         negative_zero = (np.signbit(values) & (values == 0)).any(axis=1)
-        return rounded & ~negative_zero & (np.abs(values).sum(axis=1) < 2.0**53)
+        small: Bools = np.abs(values).sum(axis=1) < 2.0**53
+        result: Bools = rounded & ~negative_zero & small
+        return result

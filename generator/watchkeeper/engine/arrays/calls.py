@@ -188,7 +188,7 @@ def _absent_over_time(context: Context, node: Call) -> Frame:
 
 
 def _where_none(context: Context, node: Call, mask: Bools) -> Frame:
-    missing = ~mask.any(axis=0)
+    missing: Bools = np.logical_not(mask.any(axis=0))
     dropped = np.zeros(1, bool) if context.settings.delayed else None
     return Frame([_absent_labels(node.args[0])], np.ones((1, context.steps)), missing[None, :], dropped).pruned()
 

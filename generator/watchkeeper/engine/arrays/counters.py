@@ -115,7 +115,7 @@ def instantaneous(strip: Strip, counter: bool) -> tuple[Floats, Bools]:
         result = last - previous
         if counter:
             result = np.where(last < previous, last, result)
-            interval: Ints = strip.last_time() - strip.pick(strip.times, strip.hi - 2)  # type: ignore[assignment]
+            interval: Ints = strip.last_time() - strip.pick(strip.times, strip.hi - 2)
             mask = mask & (interval != 0)
             result = result / (interval / 1000)
     return result, mask

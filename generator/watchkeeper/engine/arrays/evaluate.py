@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.engine.arrays.store import Selection, Store
     from watchkeeper.engine.arrays.types import Floats, Ints
-    from watchkeeper.promql.nodes import Duration, Node
+    from watchkeeper.promql.nodes import Duration
 
     # A vector; a scalar, one number for each step; or a string.
     Value: TypeAlias = Frame | Floats | str
@@ -138,7 +138,7 @@ class Context:
 
     def __init__(self, evaluator: Evaluator, grid: Grid) -> None:
         self.evaluator = evaluator
-        self.settings = evaluator.settings
+        self.settings: Settings = evaluator.settings
         self.grid = grid
         self.notes: list[Note] = []
         self._memo: dict[int, tuple[Value, list[Note], Expr]] = {}
@@ -147,7 +147,10 @@ class Context:
     def steps(self) -> int:
         return len(self.grid)
 
-    def note(self, message: str, node: Node | None, step: int) -> None:
+    def note(self, message: str, node: Expr, step: int) -> None:
+        """Tell something about a node at a step."""
+        while isinstance(node, Paren) or (isinstance(node, Unary) and node.op == "+"):
+            node = node.expr
         self.notes.append(Note(message, node, step))
 
     # Values

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from watchkeeper.engine import annotations
+from watchkeeper.engine import annotations as texts
 from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays import range_calls
 from watchkeeper.engine.arrays.errors import Unsupported
@@ -33,8 +33,8 @@ def quantile(context: Context, node: Call) -> Frame:
     frame = context.frame(node.args[1])
     range_calls.note_quantiles(context, node.args[0], q, np.ones(context.steps, bool))
     bounds: list[float] = []
-    for labels in frame.labels:
-        text = label_sets.get(labels, "le")
+    for one in frame.labels:
+        text = label_sets.get(one, "le")
         if not _BOUND.fullmatch(text):
             raise Unsupported("a bucket whose label le is no plain number")
         bounds.append(float(text))
@@ -58,7 +58,7 @@ def _note_forced(context: Context, node: Call, groups: Groups, forced: Bools) ->
     for group in np.nonzero(forced.any(axis=1))[0].tolist():
         name = label_sets.get(groups.keys[group], label_sets.NAME)  # type: ignore[arg-type]
         step = int(np.nonzero(forced[group])[0][-1])
-        context.note(annotations.forced_monotonicity(name), node.args[1], step)
+        context.note(texts.forced_monotonicity(name), node.args[1], step)
 
 
 def _group(  # noqa: PLR0917
@@ -143,7 +143,8 @@ def _almost_equal(one: Floats, other: Floats) -> Bools:
     difference = np.abs(one - other)
     tiny = (one == 0) | (other == 0) | (total < _SMALLEST)
     near = np.where(tiny, difference < _TOLERANCE * _SMALLEST, difference / np.minimum(total, _LARGEST) < _TOLERANCE)
-    return near | (one == other) | (np.isnan(one) & np.isnan(other))
+    result: Bools = near | (one == other) | (np.isnan(one) & np.isnan(other))
+    return result
 
 
 def _search(counts: Floats, rank: Floats) -> Floats:
@@ -154,7 +155,7 @@ def _search(counts: Floats, rank: Floats) -> Floats:
     while True:
         open_ = low < high
         if not open_.any():
-            return low  # type: ignore[return-value]
+            return low
         middle = (low + high) >> 1
         reached = counts[middle, steps] >= rank
         low = np.where(open_ & ~reached, middle + 1, low)

@@ -59,7 +59,7 @@ class Interner:
         return self._steady[self.number(node)]
 
     def _add(self, node: Node) -> None:
-        parts: list[Hashable] = [type(node)]
+        parts: list[Hashable] = [type(node).__name__]
         for name in node._fields:
             value = getattr(node, name)
             if isinstance(value, Node):

@@ -6,8 +6,9 @@ from functools import cmp_to_key
 
 import numpy as np
 
-from watchkeeper.engine import annotations, regex
+from watchkeeper.engine import annotations as texts
 from watchkeeper.engine import labels as label_sets
+from watchkeeper.engine import regex
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame
 from watchkeeper.engine.arrays.notes import INSIDE
@@ -31,14 +32,14 @@ def replace(context: Context, node: Call) -> Frame:
     except regex.RegexError as error:
         raise Unsupported(str(error)) from None
     known: dict[str, str | None] = {}
-    texts: list[str | None] = []
+    new: list[str | None] = []
     for labels in frame.labels:
         value = label_sets.get(labels, source)
         if value not in known:
             found = match(value)
             known[value] = None if found is None else expand(template, found)
-        texts.append(known[value])
-    return _changed(context, frame, texts, target)
+        new.append(known[value])
+    return _changed(context, frame, new, target)
 
 
 def join(context: Context, node: Call) -> Frame:
@@ -47,24 +48,23 @@ def join(context: Context, node: Call) -> Frame:
     target, separator, *sources = (context.text(argument) for argument in node.args[1:])
     if not all(is_label_name(source, context.settings.old) for source in sources):
         raise Unsupported("an invalid label name")
-    texts: list[str | None] = [
+    new: list[str | None] = [
         separator.join([label_sets.get(labels, source) for source in sources]) for labels in frame.labels
     ]
-    return _changed(context, frame, texts, target)
+    return _changed(context, frame, new, target)
 
 
-def _changed(context: Context, frame: Frame, texts: list[str | None], target: str) -> Frame:
+def _changed(context: Context, frame: Frame, new: list[str | None], target: str) -> Frame:
     """The frame with one label set to a text for each row, None to leave it."""
     if not is_label_name(target, context.settings.old):
         raise Unsupported("an invalid label name")
     labels = [
-        one if text is None else label_sets.set_(one, target, text)
-        for one, text in zip(frame.labels, texts, strict=True)
+        one if text is None else label_sets.set_(one, target, text) for one, text in zip(frame.labels, new, strict=True)
     ]
     dropped = frame.dropped
     if dropped is not None and target == label_sets.NAME:
         # A name that is set by hand is not dropped any more.
-        dropped = dropped & np.array([text is None for text in texts], bool)
+        dropped = dropped & np.array([text is None for text in new], bool)
     require_unique(labels, frame.mask)
     return frame.with_labels(labels, dropped)
 
@@ -73,7 +73,7 @@ def sort(context: Context, node: Call) -> Frame:
     """sort, sort_desc, sort_by_label, sort_by_label_desc: an order of samples, which only one step can show."""
     frame = context.frame(node.args[0])
     if context.steps > 1:
-        context.note(annotations.ineffective_sort(), node, INSIDE)
+        context.note(texts.ineffective_sort(), node, INSIDE)
     if not len(frame):
         return frame
     if node.name in {"sort", "sort_desc"}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchkeeper.promql.nodes import walk
+from watchkeeper.promql.nodes import Subquery, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Note:
 
     __slots__ = ("message", "node", "step")
 
-    def __init__(self, message: str, node: Node | None, step: int) -> None:
+    def __init__(self, message: str, node: Node, step: int) -> None:
         self.message = message
         self.node = node
         self.step = step
@@ -32,9 +32,7 @@ def moved(notes: list[Note], root: Node, other: Node) -> list[Note]:
         return notes
     places = {id(node): index for index, node in enumerate(walk(root))}
     targets = list(walk(other))
-    return [
-        Note(note.message, None if note.node is None else targets[places[id(note.node)]], note.step) for note in notes
-    ]
+    return [Note(note.message, targets[places[id(note.node)]], note.step) for note in notes]
 
 
 def before(notes: list[Note], step: int) -> list[Note]:
@@ -45,7 +43,8 @@ def before(notes: list[Note], step: int) -> list[Note]:
 def tell(notes: list[Note], annotations: Annotations) -> None:
     """Give the notes, in the order in which a step-wise evaluation would have met them."""
     for note in sorted(notes, key=_step):
-        annotations.add(note.message, None if note.node is None else note.node.start)
+        # Prometheus forgets where a subquery stands and tells the start of the expression.
+        annotations.add(note.message, 0 if isinstance(note.node, Subquery) else note.node.start)
 
 
 def _step(note: Note) -> int:

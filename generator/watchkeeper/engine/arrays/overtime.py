@@ -8,6 +8,8 @@ from watchkeeper.engine.arrays.sums import neumaier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
@@ -147,7 +149,9 @@ def sorted_nan_first(values: Floats, inside: Bools) -> Floats:
     """Sorted along the last axis: NaN first, then by value, then what is not inside."""
     unknown = np.isnan(values) & inside
     # np.sort puts NaN last, so what is outside becomes NaN, and NaN inside is written over the front afterwards.
-    ordered = np.sort(np.where(inside & ~unknown, values, np.nan), axis=-1)
+    # Only 0 and -0 are equal and yet different, and need a stable sort.
+    kind: Literal["stable"] | None = "stable" if bool((np.signbit(values) & (values == 0)).any()) else None
+    ordered = np.sort(np.where(inside & ~unknown, values, np.nan), axis=-1, kind=kind)
     if not unknown.any():
         return ordered
     number = unknown.sum(axis=-1, keepdims=True)
@@ -184,7 +188,7 @@ def quantiles(strip: Strip, q: Floats) -> Floats:
 
 
 def median_deviation(strip: Strip) -> Floats:
-    """mad_over_time: the median of the distances to the median."""
+    """mad_over_time: the median of the distances to the median; NaN where a sample is."""
     result = np.empty((strip.height, strip.steps))
     for rows in _few_rows(strip):
         ordered, count = stacked(strip, rows)
@@ -193,7 +197,9 @@ def median_deviation(strip: Strip) -> Floats:
         with np.errstate(invalid="ignore"):
             distances = np.abs(ordered - median[..., None])
         inside = np.arange(ordered.shape[-1]) < count[..., None]
-        result[rows] = quantile_of_sorted(sorted_nan_first(distances, inside), count, half)
+        found = quantile_of_sorted(sorted_nan_first(distances, inside), count, half)
+        # Sorted, NaN stands first.
+        result[rows] = np.where(np.isnan(ordered[..., 0]), np.nan, found)
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchkeeper.engine import annotations
+from watchkeeper.engine import annotations as texts
 from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays import counters, overtime, sums, windows
 from watchkeeper.engine.arrays.block import whole
@@ -98,6 +98,10 @@ def _quantile(job: Job, strip: Strip) -> Answer:
     return overtime.quantiles(strip, job.parameters[0]), _some(strip)
 
 
+def _variance(job: Job, strip: Strip) -> Floats:
+    return overtime.variance(strip, job.context.settings.old)
+
+
 _KERNELS: dict[str, Kernel] = {
     "avg_over_time": _avg,
     "changes": lambda _, strip: counters.counted(strip, resets=False),
@@ -118,8 +122,8 @@ _KERNELS: dict[str, Kernel] = {
     "quantile_over_time": _quantile,
     "rate": _rate,
     "resets": lambda _, strip: counters.counted(strip, resets=True),
-    "stddev_over_time": lambda job, strip: (np.sqrt(overtime.variance(strip, job.context.settings.old)), _some(strip)),
-    "stdvar_over_time": lambda job, strip: (overtime.variance(strip, job.context.settings.old), _some(strip)),
+    "stddev_over_time": lambda job, strip: (np.sqrt(_variance(job, strip)), _some(strip)),
+    "stdvar_over_time": lambda job, strip: (_variance(job, strip), _some(strip)),
     "sum_over_time": _sum,
     "ts_of_first_over_time": lambda _, strip: (np.broadcast_to(strip.first_time() / 1000, _shape(strip)), _some(strip)),
     "ts_of_last_over_time": lambda _, strip: (np.broadcast_to(strip.last_time() / 1000, _shape(strip)), _some(strip)),
@@ -179,7 +183,7 @@ def _annotate(context: Context, node: Call, ranged: Expr, frame: Frame, paramete
         _note_non_counters(context, ranged, frame)
     elif node.name == "quantile_over_time":
         q = parameters[0]
-        note_quantiles(context, node.args[0], q, frame.mask.any(axis=0))
+        note_quantiles(context, node.args[0], q, np.logical_or.reduce(frame.mask, axis=0))
 
 
 def note_quantiles(context: Context, node: Expr, q: Floats, where: Bools) -> None:
@@ -189,7 +193,7 @@ def note_quantiles(context: Context, node: Expr, q: Floats, where: Bools) -> Non
         return
     last: dict[str, int] = {}
     for step in np.nonzero(wrong)[0].tolist():
-        last[annotations.invalid_quantile(float(q[step]))] = step
+        last[texts.invalid_quantile(float(q[step]))] = step
     for message, step in last.items():
         context.note(message, node, step)
 
@@ -202,4 +206,4 @@ def _note_non_counters(context: Context, node: Expr, frame: Frame) -> None:
         if name and not name.endswith(_COUNTER_ENDS):
             last[name] = max(int(np.argmax(frame.mask[row])), last.get(name, 0))
     for name, step in last.items():
-        context.note(annotations.possible_non_counter(name), node, step)
+        context.note(texts.possible_non_counter(name), node, step)

@@ -6,22 +6,26 @@ import math
 
 import numpy as np
 
-from watchkeeper.engine import annotations
+from watchkeeper.engine import annotations as texts
 from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame, Groups
 from watchkeeper.engine.gofloat import format_f
-from watchkeeper.engine.steps import picks
 from watchkeeper.engine.steps.aggregations import is_label_name
+from watchkeeper.engine.steps.picks import _heap_of, _heap_of_2, _less_for_bottom, _less_for_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TypeAlias
 
     from watchkeeper.engine.arrays.evaluate import Context
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Aggregate
+
+    _Member: TypeAlias = tuple[int, float]  # a row and its value
+    _Heap: TypeAlias = Callable[[Any, int, Any], Any]
 
 _NOWHERE = np.iinfo(np.int64).max
 _MOST_COUNTS = 50_000_000
@@ -48,7 +52,7 @@ def _count_values(context: Context, node: Aggregate, frame: Frame) -> Frame:
         names.add(label_sets.NAME)
     else:
         names.add(name)
-    texts: dict[int, str] = {}
+    known: dict[int, str] = {}
     groups: dict[Labels, int] = {}
     counts: list[Floats] = []
     first: list[Ints] = []  # the place of the first sample of each
@@ -56,9 +60,9 @@ def _count_values(context: Context, node: Aggregate, frame: Frame) -> Frame:
         # Values are told apart as text: all NaN are one, 0 and -0 are two.
         bits = np.ascontiguousarray(values).view(np.int64)
         for value in np.unique(bits[mask]).tolist():
-            text = texts.get(value)
+            text = known.get(value)
             if text is None:
-                text = texts[value] = format_f(float(np.int64(value).view(np.float64)))
+                text = known[value] = format_f(float(np.int64(value).view(np.float64)))
             key = label_sets.set_(labels, name, text)
             key = label_sets.without(key, names) if node.without else label_sets.only(key, names)
             group = groups.setdefault(key, len(counts))
@@ -129,7 +133,7 @@ def _ratio(context: Context, node: Aggregate, frame: Frame) -> Frame:
         raise Unsupported("Ratio value is NaN")
     capped = np.clip(ratio, -1.0, 1.0)
     for step in np.nonzero(capped != ratio)[0].tolist():
-        context.note(annotations.invalid_ratio(float(ratio[step]), float(capped[step])), node.param, step)
+        context.note(texts.invalid_ratio(float(ratio[step]), float(capped[step])), node.param, step)
     offsets = np.array([label_sets.hash64(labels) / float(2**64 - 1) for labels in frame.labels]).reshape(-1, 1)
     chosen = np.where(capped > 0, offsets < capped, (capped < 0) & (offsets >= 1.0 + capped))
     return frame.with_values(frame.values, frame.mask & chosen).pruned()
@@ -153,8 +157,14 @@ def _top(largest: bool) -> Callable[[Context, Aggregate, Frame], Frame]:
             values = frame.values[rows]
             ranks, tied = _ranks(values, own, places[rows], largest, k)
             chosen = own & (ranks < k)
+            few = own.sum(axis=0) <= k
+            if context.steps > 1:
+                # Where all are taken, they stay in order; else equal ones are as the heap leaves them.
+                tied &= ~few
+                ranks = np.where(few, _places(np.where(own, places[rows], _NOWHERE)), ranks)
+            heap = _heap_of_2 if context.settings.old else _heap_of
             for step in np.nonzero(tied)[0].tolist():
-                _untie(step, values, own, places[rows], int(k[step]), largest, chosen, ranks)
+                _untie(step, values, own, places[rows], int(k[step]), largest, heap, chosen, ranks)
             mask[rows] = chosen
             within[rows] = ranks
         return _picked(context, frame, groups, mask, within)
@@ -173,25 +183,25 @@ def _ranks(values: Floats, mask: Bools, places: Ints, largest: bool, k: Ints) ->
     kind = np.take_along_axis(kind, order, axis=0)
     number = np.arange(1, len(values))[:, None]
     equal = (key[1:] == key[:-1]) & (kind[1:] == kind[:-1]) & (kind[1:] < 2) & (number <= k)
-    return ranks, equal.any(axis=0) & (mask.sum(axis=0) > k) & (k > 0)
+    return ranks, equal.any(axis=0) & (k > 0)
 
 
-def _untie(
-    step: int, values: Floats, mask: Bools, places: Ints, k: int, largest: bool, chosen: Bools, ranks: Ints
+def _untie(  # noqa: PLR0917
+    step: int, values: Floats, mask: Bools, places: Ints, k: int, largest: bool, heap: _Heap, chosen: Bools, ranks: Ints
 ) -> None:
     """One group at one step, as the step-wise evaluator picks."""
     rows = np.nonzero(mask[:, step])[0]
     rows = rows[np.argsort(places[rows, step], kind="stable")]
     members = list(zip(rows.tolist(), values[rows, step].tolist(), strict=True))
     chosen[:, step] = False
-    for place, (row, _) in enumerate(_best(members, k, largest)):
+    for place, (row, _) in enumerate(_best(members, min(k, len(members)), largest, heap)):
         chosen[row, step] = True
         ranks[row, step] = place
 
 
-def _best(members: list[tuple[int, float]], k: int, largest: bool) -> list[tuple[int, float]]:
-    less = picks._less_for_top if largest else picks._less_for_bottom  # noqa: SLF001
-    kept: list[tuple[int, float]] = picks._heap_of(members, k, less)  # type: ignore[arg-type, assignment]  # noqa: SLF001
+def _best(members: list[_Member], k: int, largest: bool, heap: _Heap) -> list[_Member]:
+    less = _less_for_top if largest else _less_for_bottom
+    kept: list[_Member] = heap(members, k, less)
     kept.sort(key=lambda one: math.inf if one[1] != one[1] else -one[1] if largest else one[1])
     kept.sort(key=lambda one: one[1] != one[1])
     return kept

@@ -25,13 +25,19 @@ _SELECTIONS_KEPT = 256
 
 
 class Selection:
-    """What matchers found: label sets in order, and for each part of them its rows in that order and its samples."""
+    """What matchers found: label sets in order, and for each part of them its rows in that order and its samples.
+
+    Rows rise within a part, so where there is but one part its rows are those of `labels`.
+    """
 
     __slots__ = ("labels", "parts")
 
     def __init__(self, labels: list[Labels], parts: list[tuple[Ints, Block | Ragged]]) -> None:
         self.labels = labels
-        self.parts = parts
+        self.parts = []
+        for rows, part in parts:
+            order = np.argsort(rows)
+            self.parts.append((rows[order], part.take(order)))
 
 
 class _Added:

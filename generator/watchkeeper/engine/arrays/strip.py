@@ -18,6 +18,7 @@ from watchkeeper.engine.arrays.block import Block, Ragged
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
@@ -43,12 +44,13 @@ class Strip:
         self.times = times
         self.lo = lo
         self.hi = hi
-        self.steps = lo.shape[-1]
+        self.steps: int = lo.shape[-1]
         self.count: Ints = hi - lo
 
     @property
     def height(self) -> int:
-        return self.rows.stop - self.rows.start
+        height: int = self.rows.stop - self.rows.start
+        return height
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,10 +62,12 @@ class Strip:
         width = values.shape[1]
         index = np.clip(index, 0, width - 1)
         if index.ndim == 1 or len(index) == 1:
-            return values[:, index.reshape(-1)]  # type: ignore[return-value]
+            picked: Floats = values[:, index.reshape(-1)]
+            return picked
         if len(values) == 1:
-            return values[0][index]  # type: ignore[return-value]
-        return np.take_along_axis(values, index, axis=1)  # type: ignore[return-value]
+            only: Floats = values[0][index]
+            return only
+        return np.take_along_axis(values, index, axis=1)
 
     def first(self) -> Floats:
         return self.pick(self.values, self.lo)
@@ -72,10 +76,10 @@ class Strip:
         return self.pick(self.values, self.hi - 1)
 
     def first_time(self) -> Ints:
-        return self.pick(self.times, self.lo)  # type: ignore[return-value]
+        return self.pick(self.times, self.lo)
 
     def last_time(self) -> Ints:
-        return self.pick(self.times, self.hi - 1)  # type: ignore[return-value]
+        return self.pick(self.times, self.hi - 1)
 
     @property
     def width(self) -> int:
@@ -101,7 +105,7 @@ class Strip:
             index = self.lo + offset
             inside = np.broadcast_to(index < self.hi, (self.height, self.steps))
             times = np.broadcast_to(self.pick(self.times, index), (self.height, self.steps))
-            yield self.pick(self.values, index), times, inside  # type: ignore[misc]
+            yield self.pick(self.values, index), times, inside
 
     def unfold(self, result: Floats) -> Floats:
         """What was accumulated over `offsets`, as height x steps."""
@@ -160,11 +164,11 @@ class DenseStrip(Strip):
             else:
                 np.copyto(target, values[self.rows, low:high], where=present[self.rows, low:high])
         if self._by_step:
-            return np.ascontiguousarray(padded.T)  # type: ignore[return-value]
+            return np.ascontiguousarray(padded.T)
         if self._stride == 1:
-            return padded.reshape(1, -1)  # type: ignore[return-value]
+            return padded.reshape(1, -1)
         phases = padded.reshape(self.height, self._padded_width, self._stride).transpose(2, 0, 1)
-        return np.ascontiguousarray(phases).reshape(self._stride, -1)  # type: ignore[return-value]
+        return np.ascontiguousarray(phases).reshape(self._stride, -1)
 
     def _slices(self, laid_out: Floats) -> Iterator[Floats]:
         if self._by_step:
@@ -186,7 +190,7 @@ class DenseStrip(Strip):
             present = np.ones((1, len(self._block.times)), bool)
             present = np.broadcast_to(present, self._block.values.shape)
         values = self._laid_out(self._block.values, 0.0, self._block.present)
-        return zip(self._slices(values), self._slices(self._laid_out(present, False, None)), strict=True)  # type: ignore[arg-type]
+        return zip(self._slices(values), self._slices(self._laid_out(present, False, None)), strict=True)
 
     def unfold(self, result: Floats) -> Floats:
         if self._by_step:
@@ -206,8 +210,8 @@ def strips(part: Block | Ragged, grid: Grid, start: int, end: int, closed: bool)
         return
     if not len(part.times) or not part.rows:
         return
-    side: str = "left" if closed else "right"
-    lo: Ints = np.searchsorted(part.times, low, side)  # type: ignore[call-overload]
+    side: Literal["left", "right"] = "left" if closed else "right"
+    lo: Ints = np.searchsorted(part.times, low, side)
     hi: Ints = np.searchsorted(part.times, high, "right")
     if not bool((hi > lo).any()):
         return
@@ -254,7 +258,7 @@ def _ragged(part: Ragged, low: Ints, high: Ints, closed: bool) -> Iterator[Strip
     values, times, lengths = part.packed
     if not values.shape[1]:
         return
-    side: str = "left" if closed else "right"
+    side: Literal["left", "right"] = "left" if closed else "right"
     height = max(1, CHUNK // len(low))
     for first in range(0, part.rows, height):
         rows = slice(first, min(first + height, part.rows))
@@ -262,6 +266,6 @@ def _ragged(part: Ragged, low: Ints, high: Ints, closed: bool) -> Iterator[Strip
         hi = np.empty_like(lo)
         for index, row in enumerate(range(first, rows.stop)):
             own = times[row, : lengths[row]]
-            lo[index] = np.searchsorted(own, low, side)  # type: ignore[call-overload]
+            lo[index] = np.searchsorted(own, low, side)
             hi[index] = np.searchsorted(own, high, "right")
         yield Strip(rows, values[rows], times[rows], lo, hi)

@@ -97,18 +97,20 @@ def prefix_sums(strip: Strip) -> Floats:
     """Window sums as differences of running sums: right where no addition rounds."""
     running = np.zeros((len(strip.values), strip.values.shape[1] + 1))
     np.cumsum(strip.values, axis=1, out=running[:, 1:])
-    return strip.pick(running, strip.hi) - strip.pick(running, strip.lo)
+    result: Floats = strip.pick(running, strip.hi) - strip.pick(running, strip.lo)
+    return result
 
 
 def window_means(strip: Strip, integers: bool) -> Floats:
     """avg_over_time: a compensated sum divided at the end, or the incremental mean where the sum overflows."""
     count = np.broadcast_to(np.maximum(strip.count, 1), (strip.height, strip.steps)).astype(float)
     if integers:
-        return prefix_sums(strip) / count
+        exact: Floats = prefix_sums(strip) / count
+        return exact
     # The first sample starts the sum, so a lone -0.0 stays one.
     sums = add_up(strip, -0.0)
     total, correction = strip.unfold(sums.total), strip.unfold(sums.correction)
-    result = total / count + correction / count
+    result: Floats = total / count + correction / count
     # Once infinite a sum stays so, or becomes NaN; a NaN sample gives NaN either way.
     odd = (np.isinf(total) | np.isnan(total)) & (strip.count > 0)
     if odd.any():

@@ -45,7 +45,8 @@ def _day_of_year(seconds: NDArray[Any]) -> NDArray[Any]:
 def _days_in_month(seconds: NDArray[Any]) -> NDArray[Any]:
     month = _month_start(seconds)
     following = month + np.timedelta64(1, "M")
-    return (following.astype("datetime64[D]") - month.astype("datetime64[D]")).astype(np.int64)
+    days: NDArray[Any] = following.astype("datetime64[D]") - month.astype("datetime64[D]")
+    return days.astype(np.int64)
 
 
 _FUNCTIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {

@@ -89,11 +89,13 @@ def _subquery(context: Context, node: Subquery) -> Windows:
     first = -(-first // step)
     count = int(moments[-1]) // step - first + 1
     context.charge(count - 1)
-    inner = Grid(step * (first + np.arange(max(0, count), dtype=np.int64)))
+    if count < 1:
+        raise Unsupported("a subquery without steps")
+    inner = Grid(step * (first + np.arange(count, dtype=np.int64)))
     context_inside = evaluator.context(inner)
     outer, context_inside.notes = context_inside.notes, []
     try:
-        frame = _as_frame(context_inside, node.expr) if len(inner) else context_inside.none()
+        frame = _as_frame(context_inside, node.expr)
         context.notes += before(context_inside.notes, INSIDE)
     finally:
         context_inside.notes = outer
