@@ -9,7 +9,7 @@ from __future__ import annotations
 from watchkeeper.engine.histogram.arithmetic import add, multiply, subtract
 from watchkeeper.engine.histogram.bounds import CUSTOM
 from watchkeeper.engine.histogram.layout import to_schema
-from watchkeeper.engine.histogram.model import GAUGE, Histogram, MixedSchemasError
+from watchkeeper.engine.histogram.model import GAUGE, UNKNOWN, Histogram, MixedSchemasError
 from watchkeeper.engine.histogram.resets import detect_reset
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ def between(
     try:
         if counter and detect_reset(second, first):
             if left:
-                return multiply(second, share)
+                return multiply(second, share).with_hint(UNKNOWN)
             second = add(second, first).histogram
         outcome = subtract(second, first)
         if outcome.reconciled:
@@ -111,4 +111,6 @@ def between(
     except MixedSchemasError:
         tell(MIXED_SCHEMAS)
         return None
-    return result.with_hint(first.counter_reset_hint)
+    # Its neighbours in a series were not this one's: nothing is known about resets.
+    gauge = GAUGE in {first.counter_reset_hint, second.counter_reset_hint}
+    return result.with_hint(GAUGE if gauge else UNKNOWN)
