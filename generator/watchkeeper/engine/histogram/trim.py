@@ -1,8 +1,8 @@
 """The trim operators `</` and `>/`: a histogram without its observations above, or below, a value.
 
 The bucket that the value falls into is cut in proportion (`estimates.share_below`). Where anything is cut, count and
-sum are computed anew from what is left, each bucket's observations taken to be at its middle. A bucket of infinite width
-cannot be cut: what is in it counts as infinite.
+sum are computed anew from what is left, each bucket's observations taken to be at its middle. A bucket of infinite
+width cannot be cut: what is in it counts as infinite.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class Fold(Node):
             if floats_only or self.op in _ANY_VALUE or all(type(value) is float for value in values):
                 result = fold(values)
             else:
-                result = histograms.aggregate(self.op, values, self.context, self.argument.place)
+                result = histograms.aggregate(self, group, values, fold)
                 if result is None:
                     continue
             out.append((self.context.drop(group) if group in pending else group, result))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from watchkeeper.engine.data import is_stale
+from watchkeeper.engine.labels import NAME, get
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.engine.data import Series
     from watchkeeper.engine.results import Value
+    from watchkeeper.engine.steps.nodes import Node
 
 ANCHORED_FUNCTIONS = ("changes", "delta", "increase", "rate", "resets")
 SMOOTHED_FUNCTIONS = ("delta", "increase", "rate")
@@ -32,7 +34,7 @@ def interpolate(t1: int, y1: float, t2: int, y2: float, t: int, counter: bool, l
     return y1 + (y2 - y1) * float(t - t1) / float(t2 - t1)
 
 
-def smoothed_value(series: Series, time: int, lookback: int) -> Value | None:
+def smoothed_value(series: Series, time: int, lookback: int, node: Node) -> Value | None:
     """`metric smoothed`: between the samples around `time`, or the last one where there is none behind it."""
     times = series.times
     values = series.values
@@ -54,7 +56,10 @@ def smoothed_value(series: Series, time: int, lookback: int) -> Value | None:
         return first
     second = values[behind]
     if type(first) is not float or type(second) is not float:
-        return None  # histograms: wired by engine.steps.histograms
+        from watchkeeper.engine.steps.histograms import smoothed
+
+        share = float(time - times[before]) / float(times[behind] - times[before])
+        return smoothed(first, second, share, node, get(series.labels, NAME))
     return interpolate(times[before], first, times[behind], second, time, counter=False, left=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from watchkeeper.engine.labels import NAME, format_, get, only, set_, without
 from watchkeeper.engine.results import EvalError
-from watchkeeper.engine.steps.binary import COMPARISONS, TRIMS, evaluate
+from watchkeeper.engine.steps.binary import COMPARISONS, evaluate
 from watchkeeper.engine.steps.nodes import Context, Node
 from watchkeeper.engine.steps.numbers import ARITHMETIC
 from watchkeeper.promql.nodes import ONE_TO_MANY, ONE_TO_ONE
@@ -173,7 +173,7 @@ class Match(Node):
         matching = self.matching
         idents = self.context.idents
         base = ident.plain
-        if (binary.op in ARITHMETIC or binary.op in TRIMS) and binary.op != idents.name_kept_by:
+        if binary.op in ARITHMETIC and binary.op != idents.name_kept_by:
             base = idents.nameless(base)
         labels = base.labels
         if matching.card == ONE_TO_ONE:

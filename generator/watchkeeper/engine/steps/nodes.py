@@ -26,7 +26,7 @@ DUPLICATES = "vector cannot contain metrics with the same labelset"
 class Context:
     """What the nodes of one query share."""
 
-    __slots__ = ("annotations", "closed", "delayed", "drop", "idents", "kept", "query", "two")
+    __slots__ = ("annotations", "closed", "delayed", "drop", "idents", "kept", "query", "two", "without_buckets")
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -37,6 +37,7 @@ class Context:
         self.idents = Idents(self.delayed, query.compat)
         self.drop = self.idents.drop
         self.kept = 0  # samples held in results so far
+        self.without_buckets: frozenset[int] = frozenset()  # ids of selectors: see histogram_series
 
     def check(self, more: int) -> None:
         """Raise EvalError where so many samples besides those that are held are too many."""
