@@ -14,7 +14,7 @@ from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps import histograms
 from watchkeeper.engine.steps.grouping import Grouping
 from watchkeeper.engine.steps.nodes import Context, Node
-from watchkeeper.engine.steps.numbers import INF, NAN, average, average_2, kahan, quantile
+from watchkeeper.engine.steps.numbers import INF, NAN, average, average_2, compensated, quantile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def _sum(values: list[float]) -> float:
-    total = values[0]
-    c = 0.0
-    for value in values[1:]:
-        total, c = kahan(value, total, c)
-    return total + c
+    return compensated(values[0], values[1:])
 
 
 def _plain_sum(values: list[float]) -> float:

@@ -7,7 +7,7 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 NAN = math.nan
 INF = math.inf
@@ -105,23 +105,41 @@ def kahan_2(inc: float, total: float, c: float) -> tuple[float, float]:
     return t, c
 
 
-def compensated(values: Iterable[float]) -> float:
-    """The Kahan-Neumaier sum of values."""
-    total = c = 0.0
+def _sum_of_finite(total: float, values: Iterable[float]) -> tuple[float, float]:
+    """`kahan` over values without its look at infinity: right as long as the sum that comes out is finite."""
+    c = 0.0
     for value in values:
         t = total + value
-        if t in (INF, -INF):
-            c = 0.0
-        elif abs(total) >= abs(value):
+        if abs(total) >= abs(value):
             c += (total - t) + value
         else:
             c += (value - t) + total
         total = t
+    return total, c
+
+
+def compensated(start: float, values: Sequence[float]) -> float:
+    """The Kahan-Neumaier sum of a start and values."""
+    total, c = _sum_of_finite(start, values)
+    if math.isfinite(total):
+        return total + c
+    total = start
+    c = 0.0
+    for value in values:
+        total, c = kahan(value, total, c)
     return total if total in (INF, -INF) else total + c
 
 
-def average(values: list[float]) -> float:
+def average(values: Sequence[float]) -> float:
     """The mean by a compensated sum; by an incremental mean from where the sum would overflow."""
+    total, c = _sum_of_finite(values[0], values[1:])
+    if math.isfinite(total):
+        number = len(values)
+        return total / number + c / number
+    return _average_overflowing(values)
+
+
+def _average_overflowing(values: Sequence[float]) -> float:
     total = values[0]
     c = 0.0
     mean = 0.0
@@ -142,7 +160,7 @@ def average(values: list[float]) -> float:
     return mean + c if incremental else total / count + c / count
 
 
-def average_2(values: list[float], compensate: bool) -> float:
+def average_2(values: Sequence[float], compensate: bool) -> float:
     """The mean as in Prometheus 2.42: incremental, compensated in avg_over_time but not in avg."""
     mean = c = 0.0
     for index, value in enumerate(values):
