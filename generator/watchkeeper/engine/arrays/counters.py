@@ -11,15 +11,14 @@ from watchkeeper.engine.arrays.block import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
 
 def extrapolated(  # noqa: PLR0917
-    strip: Strip, grid: Grid, start: int, end: int, counter: bool, per_second: bool, old: bool
+    strip: Strip, ends: Ints, length: int, counter: bool, per_second: bool, old: bool
 ) -> tuple[Floats, Bools]:
-    """rate, increase or delta of the windows from `start` to `end` milliseconds behind the steps.
+    """rate, increase or delta of windows that end at `ends` and are `length` long, both in milliseconds.
 
     `old`: as Prometheus before 2.51 did it, where half an interval is extrapolated whatever the counter's zero says.
     """
@@ -31,8 +30,8 @@ def extrapolated(  # noqa: PLR0917
             _add_resets(strip, result)
         first_time = strip.first_time()
         last_time = strip.last_time()
-        to_start = (first_time - (grid.times - start)) / 1000
-        to_end = ((grid.times - end) - last_time) / 1000
+        to_start = (first_time - (ends - length)) / 1000
+        to_end = (ends - last_time) / 1000
         sampled = (last_time - first_time) / 1000
         average = sampled / (strip.count - 1)
         threshold = average * 1.1
@@ -55,7 +54,7 @@ def extrapolated(  # noqa: PLR0917
             factor += to_end
         factor /= sampled
         if per_second:
-            factor /= (start - end) / 1000
+            factor /= length / 1000
         result *= factor
     return result, mask
 
