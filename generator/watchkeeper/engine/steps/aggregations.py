@@ -145,12 +145,12 @@ class Fold(Node):
             members = groups.get(group)
             if members is None:
                 groups[group] = [value]
+                if ident.pending:  # the first member decides (#17161)
+                    pending.add(group)
             else:
                 members.append(value)
             if type(value) is not float:
                 floats_only = False
-            if ident.pending:
-                pending.add(group)
         out = []
         for group, values in groups.items():
             result: Value | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from watchkeeper.engine import annotations as texts
-from watchkeeper.engine.gofloat import format_f
+from watchkeeper.engine.gofloat import format_openmetrics
 from watchkeeper.engine.labels import set_, without
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps import buckets as classic_buckets
@@ -144,7 +144,7 @@ class Quantiles(Classic):
         """The labels of the result for one quantile."""
         idents = self.context.idents
         if self.label is not None:
-            ident = idents.marked(idents.of(set_(ident.labels, self.label, format_f(q))), ident.pending)
+            ident = idents.marked(idents.of(set_(ident.labels, self.label, format_openmetrics(q))), ident.pending)
         return idents.drop(ident)
 
 

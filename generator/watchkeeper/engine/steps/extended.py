@@ -24,13 +24,10 @@ ANCHORED_FUNCTIONS = ("changes", "delta", "increase", "rate", "resets")
 SMOOTHED_FUNCTIONS = ("delta", "increase", "rate")
 
 
-def interpolate(t1: int, y1: float, t2: int, y2: float, t: int, counter: bool, left: bool) -> float:
-    """The value at `t` on the line between two samples; a counter that was reset starts at 0 behind the first."""
+def interpolate(t1: int, y1: float, t2: int, y2: float, t: int, counter: bool) -> float:
+    """The value at `t` on the line between two samples; a counter that was reset starts at 0 at the first (#17988)."""
     if counter and y2 < y1:
-        if left:
-            y1 = 0.0
-        else:
-            y2 += y1
+        y1 = 0.0
     return y1 + (y2 - y1) * float(t - t1) / float(t2 - t1)
 
 
@@ -60,7 +57,7 @@ def smoothed_value(series: Series, time: int, lookback: int, node: Node) -> Valu
 
         share = float(time - times[before]) / float(times[behind] - times[before])
         return smoothed(first, second, share, node, get(series.labels, NAME))
-    return interpolate(times[before], first, times[behind], second, time, counter=False, left=False)
+    return interpolate(times[before], first, times[behind], second, time, counter=False)
 
 
 def bounds(times: Sequence[int], lo: int, hi: int, start: int, end: int, smoothed: bool) -> tuple[int, int] | None:
@@ -91,11 +88,9 @@ def edges(
     right = values[last]
     if smoothed:
         if times[first] < start:
-            left = interpolate(
-                times[first], left, times[first + 1], values[first + 1], start, counter=counter, left=True
-            )
+            left = interpolate(times[first], left, times[first + 1], values[first + 1], start, counter=counter)
         if times[last] > end:
-            right = interpolate(times[last - 1], values[last - 1], times[last], right, end, counter=counter, left=False)
+            right = interpolate(times[last - 1], values[last - 1], times[last], right, end, counter=counter)
     return left, right
 
 

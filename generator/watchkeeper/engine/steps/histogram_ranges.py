@@ -302,7 +302,7 @@ def _between(window: Window, index: int, time: int) -> Value | None:
         return rates.between(first, second, (time - t1) / (t2 - t1), lambda _: None)
     if isinstance(first, Histogram) or isinstance(second, Histogram):
         return None
-    return extended.interpolate(t1, first, t2, second, time, counter=False, left=False)
+    return extended.interpolate(t1, first, t2, second, time, counter=False)
 
 
 def _risen(

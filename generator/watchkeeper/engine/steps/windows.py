@@ -104,8 +104,9 @@ class InstantSelector(Node):
                 continue
             if self.timestamps == "time":
                 out.append((drop(ident), series.times[index] / 1000))
-            elif series.starts is not None and series.starts[index]:
-                out.append((drop(ident), series.starts[index] / 1000))
+            else:
+                # 0 tells that the start is not known: `start_timestamp(x) != 0` finds those that have one.
+                out.append((drop(ident), series.starts[index] / 1000 if series.starts is not None else 0.0))
         self.context.unique(out)
         return out
 
