@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
 
+_FEW_DROPS = 6  # in a row
+
+
 def extrapolated(  # noqa: PLR0917
     strip: Strip, ends: Ints, length: int, counter: bool, per_second: bool, old: bool
 ) -> tuple[Floats, Bools]:
@@ -62,10 +65,14 @@ def extrapolated(  # noqa: PLR0917
 def _add_resets(strip: Strip, result: Floats) -> None:
     """Add, for each drop inside a window and in order, the value before it."""
     values = strip.values
-    drops = np.zeros(values.shape, bool)
-    np.less(values[:, 1:], values[:, :-1], out=drops[:, 1:])
-    if not drops.any():
+    row, column = np.nonzero(values[:, 1:] < values[:, :-1])
+    if not len(row):
         return
+    if len(row) <= _FEW_DROPS * len(values):
+        _add_few_resets(strip, row.tolist(), (column + 1).tolist(), result)
+        return
+    drops = np.zeros(values.shape, bool)
+    drops[row, column + 1] = True
     if bool(whole(values).all()):
         # Whole numbers add up to the same in any order, so differences of running sums will do.
         before = np.where(drops[:, 1:], values[:, :-1], 0.0)
@@ -94,6 +101,16 @@ def _add_resets(strip: Strip, result: Floats) -> None:
         inside = index < number
         sums[inside] += dropped[rows[inside], seen[inside] + index]
     result[rows, steps] = sums
+
+
+def _add_few_resets(strip: Strip, rows: list[int], columns: list[int], result: Floats) -> None:
+    """The same drop by drop: each lies inside the windows of a run of steps."""
+    shared = strip.lo.ndim == 1
+    for row, column in zip(rows, columns, strict=True):
+        lo, hi = (strip.lo, strip.hi) if shared else (strip.lo[row], strip.hi[row])
+        first = hi.searchsorted(column + 1)
+        last = lo.searchsorted(column)
+        result[row, first:last] += strip.values[row, column - 1]
 
 
 def _add_many_resets(strip: Strip, drops: Bools, result: Floats) -> None:

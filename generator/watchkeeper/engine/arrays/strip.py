@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
+
+def as_slice(columns: Ints) -> Ints | slice:
+    """A slice where the columns are evenly spaced, so that what is picked is a view."""
+    if len(columns) < 2:
+        return columns
+    stride = int(columns[1] - columns[0])
+    if stride > 0 and bool((columns[1:] - columns[:-1] == stride).all()):
+        return slice(int(columns[0]), int(columns[-1]) + 1, stride)
+    return columns
+
+
 # Numbers in one temporary array: six of them fit the second-level cache.
 CHUNK = 12_000
 # Fewer steps than this, and samples are laid out step by step instead of row by row.
@@ -63,7 +74,7 @@ class Strip:
         width = values.shape[1]
         index = np.clip(index, 0, width - 1)
         if index.ndim == 1 or len(index) == 1:
-            picked: Floats = values[:, index.reshape(-1)]
+            picked: Floats = values[:, as_slice(index.reshape(-1))]
             return picked
         if len(values) == 1:
             only: Floats = values[0][index]
@@ -171,6 +182,22 @@ class DenseStrip(Strip):
             return padded.reshape(1, -1)
         phases = padded.reshape(self.height, self._padded_width, self._stride).transpose(2, 0, 1)
         return np.ascontiguousarray(phases).reshape(self._stride, -1)
+
+    def columns(self, fill: float) -> tuple[Floats, int, int]:
+        """The samples that windows look at as rows of columns, gaps filled; columns from step to step, and in a window.
+
+        The first window starts at the first column.
+        """
+        width = (self.steps - 1) * self._stride + self._window
+        padded = np.full((self.height, width), fill)
+        values, present = self._block.values, self._block.present
+        low, high = max(0, self._base), min(values.shape[1], self._base + width)
+        target = padded[:, low - self._base : high - self._base]
+        if present is None:
+            target[...] = values[self.rows, low:high]
+        else:
+            np.copyto(target, values[self.rows, low:high], where=present[self.rows, low:high])
+        return padded, self._stride, self._window
 
     def _slices(self, laid_out: Floats) -> Iterator[Floats]:
         if self._by_step:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
 
+_EARLY = frozenset({1, 3})  # after these offsets, and then after every eighth, sums are looked at
+
+
 class Sum:
     """Running sums `total` with their corrections `correction`; `add` takes the next number of each."""
 
@@ -76,7 +79,7 @@ def add_up(strip: Strip, start: float) -> Sum:
     if low >= 0 or high <= 0:
         for number, values in enumerate(offsets):
             sums.add(values)
-            if number % 8 == 7 and _all_beyond(sums.total, low, high):
+            if (number in _EARLY or number % 8 == 7) and _all_beyond(sums.total, low, high):
                 break
         for values in offsets:
             sums.add_smaller(values)
