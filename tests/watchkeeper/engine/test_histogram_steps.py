@@ -230,6 +230,15 @@ def test_smoothed_and_anchored():
     assert one(found, "increase(h[2m] smoothed)", minutes=3.5).count == 20
     assert one(found, "increase(h[2m] anchored)", minutes=3.5).count == 20
     assert one(found, "rate(h[2m] anchored)", minutes=3.0).count == pytest.approx(1 / 6)
+    # One sample in the range has nothing to rise from, though only its count is read and it is known as a reset.
+    late = data(h=counter(9, 10, 4))
+    assert one(late, "histogram_count(increase(h[30s] anchored))", minutes=2.0) == 4
+    assert one(data(h=[None, None, *counter(4)]), "histogram_count(increase(h[30s] anchored))", minutes=2.0) == 0
+    # 10 to 4 is a reset: 4 since then, two thirds of it in the range.
+    reset = data(h=counter(10, 4, 6))
+    assert one(reset, "increase(h[40s] smoothed)", minutes=5 / 6).count == pytest.approx(4 * 2 / 3)
+    assert one(reset, "increase(h[1m] smoothed)", minutes=0.5).count == pytest.approx(2)
+    assert one(reset, "increase(h[1m] smoothed)", minutes=1.5).count == pytest.approx(3)
     rows = Engine().instant(found, "h[90s] smoothed", 3.25 * 60).series
     assert [sample.count for sample in rows[0][2]] == [17.5, 20, 30, 32.5]
 

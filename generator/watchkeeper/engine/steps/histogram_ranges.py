@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from watchkeeper.engine import annotations as texts
 from watchkeeper.engine.histogram import (
@@ -13,7 +14,6 @@ from watchkeeper.engine.histogram import (
     add,
     detect_reset,
     divide,
-    dropped,
     multiply,
     rates,
     subtract,
@@ -116,6 +116,8 @@ def _changed(window: Window, index: int) -> bool:
     previous, value = window.values[index - 1], window.values[index]
     if type(previous) is float and type(value) is float and math.isnan(previous) and math.isnan(value):
         return False
+    if isinstance(previous, Histogram) and isinstance(value, Histogram):
+        return previous.compact() != value.compact()  # storage gives neighbours the same empty buckets
     return type(previous) is not type(value) or previous != value
 
 
@@ -253,18 +255,23 @@ def _extended(window: Window, call: RangeCall, counter: bool) -> Value | None:
     hints = {sample.counter_reset_hint for sample in samples}
     if smoothed and times[first] < source.start:
         share = (source.start - times[first]) / (times[first + 1] - times[first])
-        left = rates.between(samples[0], samples[1], share, tell, counter=counter, left=True)
+        left = rates.between(samples[0], samples[1], share, tell, counter=counter)
     if smoothed and last > 0 and times[last] > source.end:
         share = (source.end - times[last - 1]) / (times[last] - times[last - 1])
-        right = rates.between(window.values[last - 1], samples[-1], share, tell, counter=counter, left=False)
+        right = rates.between(window.values[last - 1], samples[-1], share, tell, counter=counter)
     if left is None or right is None:
         return None
     inner = samples[1:] if times[first] <= source.start else samples
     if times[last] >= source.end:
         inner = inner[:-1]
-    edges = left is samples[0], right is samples[-1]
     try:
-        result = _risen(left, inner, right, tell, counter=counter, measured=edges)
+        result = _difference(right, left, tell)
+        if counter:
+            # A left edge that was interpolated is behind a reset in its interval: what comes next is none.
+            line = [*([left] if left is samples[0] else []), *inner, samples[-1]]
+            for previous, sample in pairwise(line):
+                if sample is not previous and detect_reset(sample, previous):
+                    result = _sum(result, previous, tell)
     except MixedSchemasError:
         tell(rates.MIXED_SCHEMAS)
         return None
@@ -305,34 +312,18 @@ def _between(window: Window, index: int, time: int) -> Value | None:
     return extended.interpolate(t1, first, t2, second, time, counter=False)
 
 
-def _risen(
-    left: Histogram,
-    inner: Sequence[Histogram],
-    right: Histogram,
-    tell: Tell,
-    *,
-    counter: bool,
-    measured: tuple[bool, bool],
-) -> Histogram:
-    """From one edge to the other, with what the counter had at each reset between. Raises MixedSchemasError.
-
-    `measured`: whether the edges are samples; else they were interpolated, which has dealt with a reset there.
-    """
-    outcome = subtract(right, left)
+def _difference(last: Histogram, first: Histogram, tell: Tell) -> Histogram:
+    outcome = subtract(last, first)
     if outcome.reconciled:
         tell(rates.RECONCILED_SUBTRACTION)
-    result = outcome.histogram
-    if counter:
-        previous = left
-        for sample in (*inner, right):
-            numbers_only = (previous is left and not measured[0]) or (sample is right and not measured[1])
-            if dropped(sample, previous) if numbers_only else detect_reset(sample, previous):
-                outcome = add(result, previous)
-                if outcome.reconciled:
-                    tell(rates.RECONCILED_ADDITION)
-                result = outcome.histogram
-            previous = sample
-    return result
+    return outcome.histogram
+
+
+def _sum(first: Histogram, second: Histogram, tell: Tell) -> Histogram:
+    outcome = add(first, second)
+    if outcome.reconciled:
+        tell(rates.RECONCILED_ADDITION)
+    return outcome.histogram
 
 
 # sum_over_time, avg_over_time
