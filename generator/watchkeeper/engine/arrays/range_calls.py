@@ -156,9 +156,9 @@ def evaluate(context: Context, node: Call) -> Frame:
     frame = _apply(Job(context, node, found, parameters))
     _annotate(context, node, ranged, frame, parameters)
     if node.name not in _KEEP_NAME:
-        return context.unnamed(frame, always=True)
-    if not context.settings.delayed and len(set(frame.labels)) < len(frame):
-        raise Unsupported("vector cannot contain metrics with the same labelset")
+        return context.unnamed(frame, node)
+    if not context.settings.delayed:
+        context.own(node, frame.labels, frame.labels)
     return frame
 
 
