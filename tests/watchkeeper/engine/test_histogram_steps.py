@@ -154,6 +154,15 @@ def test_contradicting_resets_show_where_only_counts_are_read():
     assert ask(found, 'histogram_count(sum(last_over_time({__name__=~"a|b"}[1m:1m])))')[1] == []
 
 
+def test_where_only_counts_are_read_bounds_cannot_differ():
+    found = data(a=[CUSTOM] * 5, b=[OTHER_CUSTOM] * 5)
+    assert one(found, "histogram_count(a + on() b)") == 6
+    assert one(found, "histogram_sum(a == on() b)") == 6
+    assert one(found, "histogram_count(a >/ 1)") < 3
+    mixed = data(h=[*counter(1, 2), CUSTOM, CUSTOM, *counter(3)])
+    assert ask(mixed, "histogram_count(rate(h[5m]))") == ([], [f'{MIXED} for metric name "h" (1:22)'])
+
+
 def test_what_reads_no_values_takes_histograms_too():
     found = data(h=[1.0, *counter(3, 4), "stale", *counter(5)])
     for expr, expected in (

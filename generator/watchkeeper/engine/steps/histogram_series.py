@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from watchkeeper.engine.results import Value
     from watchkeeper.promql.nodes import Expr, Node
 
-# Functions that need no buckets. For their selectors Prometheus reads counts and sums only, and on the way makes sure
-# of each hint by comparing with the sample before (detectHistogramStatsDecoding).
+# Functions that need no buckets. For their selectors Prometheus reads schemas, counts and sums only, and on the way
+# makes sure of each hint by comparing with the sample before (detectHistogramStatsDecoding).
 _WITHOUT_BUCKETS = frozenset({"histogram_avg", "histogram_count", "histogram_sum"})
 _WITH_BUCKETS = frozenset({"histogram_fraction", "histogram_quantile", "histogram_quantiles"})
 _TRIMS = frozenset({"</", ">/"})
 
 
 def without_buckets(root: Expr) -> frozenset[int]:
-    """The ids of the selectors in an expression of whose histograms only counts and sums are read."""
+    """The ids of the selectors in an expression of whose histograms no buckets are read."""
     found = set()
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -51,7 +51,8 @@ def values_of(series: Series, first: int, *, stats: bool) -> Sequence[Value]:
     for index in range(lo, len(found)):
         value = found[index]
         # A marker of staleness and floats between do not come into it.
-        if isinstance(value, Histogram) and value.sum == value.sum:
-            found[index] = resolved_hint(value, previous)
+        if isinstance(value, Histogram):
+            hint = resolved_hint(value, previous).counter_reset_hint
+            found[index] = Histogram(value.schema, count=value.count, sum=value.sum, counter_reset_hint=hint)
             previous = value
     return found
