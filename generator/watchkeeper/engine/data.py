@@ -87,6 +87,16 @@ class Series:
         new._stored = []  # noqa: SLF001  (of this class)
         return new
 
+    @staticmethod
+    def load(text: str, interval: str | float = "15s") -> Data:
+        """Data of series notation, one series a line: `x_total{gpu="0"} 0+30x40`; see `engine.read.notation`.
+
+        Values are `interval` apart, from 0 on. Raises read.errors.ReadError.
+        """
+        from watchkeeper.engine.read import notation
+
+        return notation.load(text, interval)
+
     def append(self, time: int, value: Value) -> None:
         """Add a later sample; only to a series that was made of lists."""
         if self.times and time <= self.times[-1]:

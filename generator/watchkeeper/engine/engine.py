@@ -119,8 +119,9 @@ class Engine:
             result = Scalar(rows[0][2][0], at)
         else:
             result = Vector([Sample(labels, values[0]) for labels, _, values in rows], at)
-        result.warnings = query.annotations.warnings
-        result.infos = query.annotations.infos
+        if self.compat != "2":  # 2.42 had no annotations yet
+            result.warnings = query.annotations.warnings
+            result.infos = query.annotations.infos
         return result
 
     def range(  # noqa: PLR0917
@@ -144,8 +145,9 @@ class Engine:
             raise EvalError(f"a range query of more than {MAX_STEPS} steps is refused")
         query = Query(self, data, expr, text, start_ms, end_ms, step_ms, instant=False)
         result = Matrix(sorted(self._rows(query), key=_labels_of))
-        result.warnings = query.annotations.warnings
-        result.infos = query.annotations.infos
+        if self.compat != "2":  # 2.42 had no annotations yet
+            result.warnings = query.annotations.warnings
+            result.infos = query.annotations.infos
         return result
 
     def _rows(self, query: Query) -> list[Row]:
