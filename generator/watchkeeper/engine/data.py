@@ -56,7 +56,7 @@ class Series:
             raise ValueError(f"{label_sets.format_series(self.labels)}: times must rise")
         types = set(map(type, values))
         if not types <= {float}:
-            values = [float(value) if isinstance(value, int) else value for value in values]
+            values = [float(value) if isinstance(value, int | float) else value for value in values]
             types = set(map(type, values))
         self.floats_only = types <= {float}
         self.values = values

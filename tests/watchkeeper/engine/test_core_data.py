@@ -34,6 +34,14 @@ def test_series_checks_what_it_is_given():
     assert series.floats_only
 
 
+def test_numbers_of_other_types():
+    numpy = pytest.importorskip("numpy")
+    series = Series({}, [0, 1], [numpy.float64(1.5), True])
+    assert series.values == [1.5, 1.0]
+    assert series.floats_only
+    assert all(type(value) is float for value in series.values)
+
+
 def test_load():
     data = Series.load('x_total{gpu="0"} 0+30x3', interval="15s")
     (series,) = data.series

@@ -114,6 +114,11 @@ class Frame:
         """Whether there is only one time."""
         return self.start == self.end
 
+    @property
+    def last(self) -> int:
+        """The last time, which `end` may lie behind."""
+        return self.start + (self.end - self.start) // self.interval * self.interval
+
     def once(self) -> None:
         """Evaluate what does not depend on the time, each node before the next one gets ready: subqueries run then."""
         for node in self.nodes:
@@ -122,6 +127,8 @@ class Frame:
 
     def times(self) -> Iterator[int]:
         """Evaluate at each time in turn; what `root.out` then holds is to be read before going on."""
+        if self.start > self.end:
+            return
         for node in self.nodes:
             node.begin(self)
         steps = [node.step for node in self.nodes]

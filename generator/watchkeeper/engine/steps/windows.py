@@ -192,7 +192,7 @@ class RangeSelector(WindowSource):
     def begin(self, frame: Frame) -> None:
         of = self.context.idents.of
         first = self.timing.of(frame.start) - self.range - self.before
-        last = self.timing.of(frame.end) + self.behind
+        last = self.timing.of(frame.last) + self.behind
         self.windows = []
         for series in select(self.context, self.selector):
             values = series.values
@@ -247,7 +247,7 @@ class Subquery(WindowSource):
         if not self.context.closed:
             first += 1
         inner.start = -(-first // self.interval) * self.interval
-        inner.end = self.timing.of(frame.end)
+        inner.end = self.timing.of(frame.last)
         inner.interval = self.interval
         self.context.check((inner.end - inner.start) // self.interval)
         rows: dict[Ident, Window] = {}
