@@ -20,6 +20,8 @@ their order come from one place.
 
 from __future__ import annotations
 
+from time import monotonic
+
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.evaluate import Evaluator, Settings
 from watchkeeper.engine.arrays.frame import Frame
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from watchkeeper.engine.results import Row
 
 # Numbers in one array of series x steps; a few such arrays are held at a time.
-CELLS = 16_000_000
+CELLS = 4_000_000
 
 __all__ = ["Evaluator", "Frame", "Settings", "Store", "Unsupported", "evaluate"]
 
@@ -57,7 +59,9 @@ def _evaluate(query: Query) -> list[Row]:
         old=query.compat == "2",
         delayed=query.delayed_name_removal,
         max_samples=query.max_samples,
+        timeout=query.timeout,
     )
+    deadline = monotonic() + query.timeout
     if query.expr.type not in {"vector", "scalar"}:
         raise Unsupported(query.expr.type)
     whole = Evaluator(store_of(query.data), settings)
@@ -68,7 +72,7 @@ def _evaluate(query: Query) -> list[Row]:
     width = max(1, CELLS // max(1, whole.series(query.expr)))
     for first in range(0, steps, width):
         evaluator = whole if width >= steps else whole.over(first, min(first + width, steps))
-        value, found = evaluator.evaluate(query.expr)
+        value, found = evaluator.evaluate(query.expr, deadline)
         notes += later(found, first)
         rows.add(value, evaluator.grid)
     tell(notes, query.annotations)

@@ -209,6 +209,7 @@ _SPECIAL: dict[str, Callable[[Context, Call], Value]] = {
     "histogram_avg": _empty,
     "histogram_count": _empty,
     "histogram_quantile": histogram_calls.quantile,
+    "histogram_quantiles": histogram_calls.quantiles,
     "histogram_stddev": _empty,
     "histogram_stdvar": _empty,
     "histogram_sum": _empty,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from time import monotonic
+
 import numpy as np
 
 from watchkeeper.engine import labels as label_sets
@@ -14,7 +17,7 @@ from watchkeeper.engine.arrays.intern import Interner
 from watchkeeper.engine.arrays.lookback import latest
 from watchkeeper.engine.arrays.notes import FIXED, Note, before, moved
 from watchkeeper.engine.results import EvalError
-from watchkeeper.engine.steps.nodes import TOO_MANY_SAMPLES
+from watchkeeper.engine.steps.nodes import TIMED_OUT, TOO_MANY_SAMPLES
 from watchkeeper.promql import durations
 from watchkeeper.promql.nodes import (
     Aggregate,
@@ -59,6 +62,7 @@ class Settings:
         "start",
         "step",
         "subquery_step",
+        "timeout",
     )
 
     def __init__(  # noqa: PLR0917
@@ -71,8 +75,9 @@ class Settings:
         old: bool = False,
         delayed: bool = False,
         max_samples: int = 50_000_000,
+        timeout: float = 120.0,
     ) -> None:
-        """`old` is compat "2"; `delayed` the delayed removal of names."""
+        """`old` is compat "2"; `delayed` the delayed removal of names; `timeout` is in seconds, for one expression."""
         self.start = start
         self.end = end
         self.step = step
@@ -82,6 +87,7 @@ class Settings:
         self.closed = old
         self.delayed = delayed
         self.max_samples = max_samples
+        self.timeout = timeout
 
 
 class Evaluator:
@@ -90,7 +96,7 @@ class Evaluator:
     `grid` is all steps of the query, or some of them: `over` makes an evaluator for others.
     """
 
-    __slots__ = ("_contexts", "grid", "interner", "owners", "settings", "store")
+    __slots__ = ("_contexts", "_deadline", "grid", "interner", "owners", "settings", "store")
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
@@ -100,6 +106,7 @@ class Evaluator:
         # By the number of an expression and labels that it gives: the labels that these came from.
         self.owners: dict[tuple[int, Labels], Labels] = {}
         self._contexts: dict[tuple[bytes, bool], Context] = {}
+        self._deadline = math.inf
 
     def over(self, first: int, last: int) -> Evaluator:
         """An evaluator of the same query at the steps from the number `first` up to, not including, `last`."""
@@ -110,11 +117,16 @@ class Evaluator:
         other.interner = self.interner
         other.owners = self.owners
         other._contexts = {}  # noqa: SLF001
+        other._deadline = math.inf  # noqa: SLF001
         return other
 
-    def evaluate(self, expr: Expr) -> tuple[Value, list[Note]]:
-        """The value of an expression and what is to be told of it. Raises Unsupported, EvalError."""
+    def evaluate(self, expr: Expr, deadline: float | None = None) -> tuple[Value, list[Note]]:
+        """The value of an expression and what is to be told of it. Raises Unsupported, EvalError.
+
+        `deadline` is when to give up, on the clock of `time.monotonic`; None is as far off as the settings allow.
+        """
         self.interner.number(expr)
+        self._deadline = monotonic() + self.settings.timeout if deadline is None else deadline
         context = self.context(self.grid)
         outer, context.notes = context.notes, []
         try:
@@ -123,6 +135,11 @@ class Evaluator:
             return value, context.notes
         finally:
             context.notes = outer
+
+    def check_clock(self) -> None:
+        """Raise EvalError where the time is over."""
+        if monotonic() > self._deadline:
+            raise EvalError(TIMED_OUT)
 
     def series(self, expr: Expr) -> int:
         """How many series the selector in an expression that finds most of them finds."""
@@ -206,6 +223,7 @@ class Context:
             value, notes, root = known
             self.notes += moved(notes, root, node)
             return value
+        self.evaluator.check_clock()
         outer, self.notes = self.notes, []
         try:
             if not self.grid.single and self.evaluator.interner.steady(node):

@@ -172,6 +172,7 @@ def _apply(job: Job) -> Frame:
     mask = np.zeros(shape, bool)
     with np.errstate(all="ignore"):
         for rows, strip in found.strips():
+            job.context.evaluator.check_clock()
             # Rows of one part mostly stand together, and are then written without an index.
             place = slice(int(rows[0]), int(rows[-1]) + 1) if int(rows[-1] - rows[0]) == len(rows) - 1 else rows
             values[place, strip.span], mask[place, strip.span] = kernel(job, strip)
