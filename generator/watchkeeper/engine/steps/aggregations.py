@@ -174,7 +174,7 @@ class Fold(Node):
 class CountValues(Node):
     """count_values("label", v): how often each value is there, the value as a label."""
 
-    __slots__ = ("argument", "grouping", "label", "names")
+    __slots__ = ("argument", "forgetful", "grouping", "label", "names")
 
     def __init__(
         self, context: Context, place: int, argument: Node, names: tuple[str, ...], without: bool, label: Node
@@ -184,6 +184,10 @@ class CountValues(Node):
         self.label = label.out
         if not is_label_name(self.label, context.two):
             raise EvalError(f"invalid label name {quoted(self.label)}", place)
+        self.names = sorted(names)
+        # 2.42 sorts the value's label into the list of names at each time, in place where the list, which grows to the
+        # next power of two, has room left; then the last name is lost to the following times.
+        self.forgetful = context.two and not without and len(names) & (len(names) - 1) != 0
         self.grouping = Grouping(context, names if without else (*names, self.label), without)
 
     def step(self, t: int) -> None:
@@ -194,6 +198,11 @@ class CountValues(Node):
             group = of(self.grouping.labels(set_(ident.labels, self.label, text)))
             counts[group] = counts.get(group, 0.0) + 1.0
         self.out = list(counts.items())
+        if self.forgetful:
+            names = sorted([*self.names, self.label])[:-1]
+            if names != self.names:
+                self.names = names
+                self.grouping = Grouping(self.context, (*names, self.label), without=False)
 
 
 def is_label_name(name: str, legacy: bool) -> bool:
