@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.engine.histogram import (
@@ -32,6 +32,7 @@ def layout(histogram):
     return histogram.schema, histogram.custom_values, histogram.zero_threshold
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs())
 def test_a_sum_keeps_every_observation(pair):
     a, b = pair
@@ -43,12 +44,14 @@ def test_a_sum_keeps_every_observation(pair):
         assert population(both) == population(a) + population(b)
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs())
 def test_addition_commutes(pair):
     a, b = pair
     assert add(a, b).histogram.compact() == add(b, a).histogram.compact()
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs())
 def test_what_is_added_can_be_taken_away(pair):
     a, b = pair
@@ -77,6 +80,7 @@ def test_a_coarser_schema_keeps_every_observation(histogram, schema):
         assert coarse == to_schema(to_schema(histogram, (schema + histogram.schema + 1) // 2), schema)
 
 
+@settings(max_examples=40, deadline=None)
 @given(LISTS)
 def test_a_compensated_sum_is_the_sum(histograms):
     total = HistogramSum(histograms[0])
@@ -125,6 +129,7 @@ def test_hints_of_a_sum(a, b, hint, collision):
     assert (outcome.histogram.counter_reset_hint, outcome.collision) == (hint, collision)
 
 
+@settings(max_examples=40, deadline=None)
 @given(exponential(), custom())
 def test_kinds_do_not_mix(a, b):
     for operation in (add, subtract):

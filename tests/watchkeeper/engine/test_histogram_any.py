@@ -87,7 +87,7 @@ def known(values):
     return [str(value) if isinstance(value, Histogram) else repr(value) for value in values]
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data(), EXPRESSIONS, st.sampled_from(["2", "3"]), st.booleans())
 def test_any_expression_has_an_answer_or_an_error(found, expr, compat, delayed):
     try:

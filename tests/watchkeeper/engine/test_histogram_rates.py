@@ -1,7 +1,7 @@
 """Rises along a series: rate, increase, delta and the like."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.engine.histogram import GAUGE, RESET, add, multiply, parse_histogram, rates
@@ -62,6 +62,7 @@ def test_neighbours():
     assert rates.step(previous, last, told.append, counter=True, started=True).count == 5
 
 
+@settings(max_examples=40, deadline=None)
 @given(pairs(), st.sampled_from([0.25, 0.5]))
 def test_between_two(pair, share):
     first, second = pair
@@ -78,6 +79,7 @@ def test_between_two_with_a_reset():
     assert rates.between(first, second, 0.5, told.append).count == 6
 
 
+@settings(max_examples=40, deadline=None)
 @given(exponential(), custom())
 def test_kinds_do_not_mix(a, b):
     told = []
@@ -85,6 +87,7 @@ def test_kinds_do_not_mix(a, b):
     assert told == [rates.MIXED_SCHEMAS]
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(exponential(widths=(0.0,)), min_size=2, max_size=5))
 def test_an_ever_growing_counter_rises_by_what_was_added(parts):
     samples = [parts[0]]
