@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.contract import Metric
 from watchkeeper.findings import Place, caller, nearest
 from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
+from watchkeeper.runbook import Runbook, read_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,15 +33,15 @@ class Pack:
     """All that is watched. Immutable: `add`, `without` and `replace` return another pack.
 
     `target_labels` are what the scrape configuration puts on every series, such as `job` and `instance`.
-    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the names of the pages
-    that exist; None where pages are kept elsewhere and can't be checked.
+    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the pages of the alerts;
+    None where pages are kept elsewhere and can't be checked.
     """
 
     metrics: tuple[Metric, ...] = ()
     groups: tuple[Group, ...] = ()
     dashboards: tuple[Dashboard, ...] = ()
     target_labels: tuple[str, ...] = ("job", "instance")
-    runbooks: frozenset[str] | None = None
+    runbooks: tuple[Runbook, ...] | None = None
     removed: tuple[Removed, ...] = ()
     loose: tuple[Rule, ...] = ()
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
@@ -79,7 +80,7 @@ class Pack:
             groups=_once(groups),
             dashboards=_once(dashboards),
             target_labels=tuple(target_labels),
-            runbooks=None if runbooks is None else _pages(runbooks),
+            runbooks=None if runbooks is None else read_pages(runbooks),
             loose=tuple(rule for rule in _once(rules) if id(rule) not in grouped),
             place=place,
         )
@@ -113,7 +114,7 @@ class Pack:
                 loose += definition.loose
                 target_labels += definition.target_labels
                 known = runbooks is not None and definition.runbooks is not None
-                runbooks = runbooks | definition.runbooks if known else None  # type: ignore[operator]
+                runbooks = (*runbooks, *definition.runbooks) if known else None  # type: ignore[misc]
             elif isinstance(definition, Metric):
                 metrics.append(definition)
             elif isinstance(definition, Group):
@@ -231,9 +232,3 @@ def _can_be_json(value: object) -> bool:
 def _once(items: list[Any]) -> tuple[Any, ...]:
     """Return the items, the same object once: one module may hold it under two names."""
     return tuple({id(item): item for item in items}.values())
-
-
-def _pages(package: str) -> frozenset[str]:
-    from importlib.resources import files
-
-    return frozenset(page.name[:-3] for page in files(package).iterdir() if page.name.endswith(".md"))

@@ -13,6 +13,7 @@ from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
 from watchkeeper.render.grafana.context import items, sub
 from watchkeeper.render.rules import rule_file, to_yaml
+from watchkeeper.render.runbooks import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -76,6 +77,7 @@ def build(pack: Pack, settings: Settings, track: Track | None = None) -> tuple[P
     documents = [(group, rule_file(group, settings, panel_of)) for group in track(pack.groups, "rule groups")]
     files = {f"rules/{group.name}.yaml": to_yaml(document, _header(group)) for group, document in documents}
     files |= {f"dashboards/{d.uid}.json": to_text(d.model) for d in dashboards}
+    files |= _runbooks(pack, settings, panel_of)
     for path, text in files.items():
         if _SURROGATE.search(text):  # no UTF-8 holds it, so the file can't be written
             what = f"{path} would hold a lone surrogate, which is no text"
@@ -102,6 +104,15 @@ def _dashboard(
     except Exception as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
         finding = explain(error, "making the dashboard", settings.root)
         return None, [finding if finding.place else Finding(finding.check, finding.message, place, fix=finding.fix)]
+
+
+def _runbooks(pack: Pack, settings: Settings, panel_of: dict[str, tuple[str, int]]) -> dict[str, str]:
+    """Return the pages that an alert names."""
+    alerts: dict[str, list[Alert]] = {}
+    for alert in pack.alerts.values():
+        alerts.setdefault(alert.runbook, []).append(alert)
+    pages = (runbook for runbook in pack.runbooks or () if runbook.name in alerts)
+    return {f"runbooks/{p.name}.md": page(p, alerts[p.name], settings, panel_of) for p in pages}
 
 
 def _place(source: Dashboard, pack: Pack) -> Place:

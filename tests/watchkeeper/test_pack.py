@@ -77,7 +77,7 @@ def test_discover_takes_what_each_module_made(package):
 def test_discover_reads_the_names_of_runbook_pages(package):
     root = package(acme__runbooks__x="")
     (root / "acme/runbooks/target-down.md").write_text("# Down\n")
-    assert Pack.discover("acme", runbooks="acme.runbooks").runbooks == {"target-down"}
+    assert [page.name for page in Pack.discover("acme", runbooks="acme.runbooks").runbooks] == ["target-down"]
 
 
 def test_without(pack):

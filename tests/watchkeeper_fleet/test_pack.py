@@ -32,4 +32,4 @@ def test_an_alert_links_to_its_runbook_and_its_one_panel(alert, project):
 
 
 def test_every_runbook_page_is_some_alerts():
-    assert {alert.runbook for alert in ALERTS} == PACK.runbooks
+    assert {alert.runbook for alert in ALERTS} == {page.name for page in PACK.runbooks}

@@ -29,6 +29,7 @@ NAMES = (
     "rule_schema",
     "alert_severity",
     "alert_runbook",
+    "runbook_page",
     "alert_threshold",
     "alert_panel",
     "promql_syntax",
