@@ -33,8 +33,8 @@ class Pack:
     """All that is watched. Immutable: `add`, `without` and `replace` return another pack.
 
     `target_labels` are what the scrape configuration puts on every series, such as `job` and `instance`.
-    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the pages of the alerts;
-    None where pages are kept elsewhere and can't be checked.
+    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the alerts' pages; None
+    where pages are kept elsewhere and can't be checked.
     """
 
     metrics: tuple[Metric, ...] = ()

@@ -1,7 +1,7 @@
 """Runbook pages: what a person reads who was asleep a minute ago.
 
-The author writes what no definition knows; the expression, the threshold and the links are the alert's own and come from
-it, so that page and alert can't disagree.
+The author writes what no definition knows; the expression, the threshold and the links are the alert's own and come
+from it, so that page and alert can't disagree.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ SLOW = Alert(
     team="inference-sre",
     summary="p99 latency of {{ $labels.workload }} {{ $labels.function }} is {{ $value | humanizeDuration }}",
     description=(
-        "One call in a hundred of {{ $labels.function }} takes longer than that. Calls that never return are not counted: "
-        "look at InferenceStuck too."
+        "One call in a hundred of {{ $labels.function }} takes longer than that. "
+        "Calls that never return are not counted: look at InferenceStuck too."
     ),
     runbook="latency-p99-spike",
 )
@@ -61,7 +61,7 @@ STUCK = Alert(
     severity=Severity.CRITICAL,
     priority="P1",
     team="inference-sre",
-    summary="A call of {{ $labels.workload }} on {{ $labels.instance }} has been running for {{ $value | humanizeDuration }}",
+    summary="A call of {{ $labels.workload }} on {{ $labels.instance }} runs for {{ $value | humanizeDuration }}",
     description="Process {{ $labels.process }} does not answer. Its calls are in no latency figure until they return.",
     runbook="inference-stuck",
 )
@@ -87,7 +87,7 @@ GARBAGE = Alert(
     priority="P1",
     team="inference-sre",
     summary="{{ $labels.workload }} {{ $labels.function }} on {{ $labels.instance }} answers NaN or infinity",
-    description="{{ $value | humanize }} answers in 5 minutes held numbers that are none; the calls themselves succeeded.",
+    description="{{ $value | humanize }} answers in 5 minutes held numbers that are none; the calls succeeded.",
     runbook="non-finite-output",
 )
 

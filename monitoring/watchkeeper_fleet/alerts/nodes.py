@@ -45,7 +45,7 @@ NOT_READY = Alert(
     priority="P1",
     team="gpu-platform",
     summary="GPU node {{ $labels.node }} is not ready",
-    description="Its pods are not served, and the scheduler will move what it can to the other nodes of {{ $labels.cluster }}.",
+    description="Its pods do not serve, and their load moves to the other nodes of {{ $labels.cluster }}.",
     runbook="gpu-node-not-ready",
 )
 
@@ -69,8 +69,8 @@ CONTAINER_OOM = Alert(
     severity=Severity.WARNING,
     priority="P2",
     team="inference-sre",
-    summary="Container {{ $labels.container }} of {{ $labels.namespace }}/{{ $labels.pod }} was killed for want of memory",
-    description="Host memory, not GPU memory: it went over its own limit. {{ $value | humanize }} restarts in 10 minutes.",
+    summary="{{ $labels.namespace }}/{{ $labels.pod }} ({{ $labels.container }}) was killed for want of memory",
+    description="Host memory, not GPU memory, over its own limit: {{ $value | humanize }} restarts in 10 minutes.",
     runbook="container-oom-killed",
 )
 
@@ -82,7 +82,7 @@ NODE_OOM = Alert(
     priority="P1",
     team="gpu-platform",
     summary="The kernel of {{ $labels.node }} kills processes for want of memory",
-    description="{{ $value | humanize }} in 5 minutes. The whole host is out of memory, and which process dies is the kernel's choice.",
+    description="{{ $value | humanize }} in 5 minutes. The host is out of memory, and the kernel chooses who dies.",
     runbook="node-oom-kill",
 )
 
@@ -94,7 +94,7 @@ NO_LIMIT = Alert(
     priority="P2",
     team="inference-sre",
     summary="{{ $labels.namespace }}/{{ $labels.pod }} has GPUs and no memory limit",
-    description="Container {{ $labels.container }} may take the memory of the whole host, and the kernel then chooses whom to kill.",
+    description="{{ $labels.container }} may take the memory of the whole host; the kernel then chooses who dies.",
     runbook="gpu-pod-without-memory-limit",
 )
 

@@ -32,7 +32,7 @@ LOST = Alert(
     priority="P2",
     team="inference-sre",
     summary="{{ $value | humanize }} processes of {{ $labels.workload }} on {{ $labels.instance }} vanished",
-    description="They ended without a stop mark and were not asked to stop. `watchkeeper spool last` has their last words.",
+    description="They ended without a stop mark, unasked. `watchkeeper spool last` has their last words.",
     runbook="torch-process-lost",
 )
 
