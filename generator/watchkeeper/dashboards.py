@@ -231,8 +231,9 @@ def table(
 ) -> Any:
     """Return a table of present values, one line for each set of labels.
 
-    `columns`: which fields are shown, in this order, and as what: `{"gpu": "GPU", "Value #A": "Free"}`. `units`: of
-    columns, by the name shown. `sort_by`: the name shown of a column; a hyphen before it puts the largest first.
+    `columns`: which fields are shown, in this order, and as what: `{"gpu": "GPU", "Value #A": "Free"}`. The value of
+    a query is in `Value #A`, `Value #B` and so on, that of an only one in `Value`. `units`: of columns, by the name
+    shown. `sort_by`: the name shown of a column; a hyphen before it puts the largest first.
     """
     changes = list(common.pop("transformations", ()))
     if columns:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.model import Alert, Group
     from watchkeeper.pack import Dashboard, Pack
-    from watchkeeper.promql import Expr
+    from watchkeeper.promql.nodes import Expr
     from watchkeeper.settings import Settings
 
     Track = Callable[[Iterable[Any], str], Iterable[Any]]
@@ -97,6 +97,7 @@ def _dashboard(
         return to_classic(
             pack.build(source),
             place=place,
+            removed=frozenset(entry.name for entry in pack.removed),
             alerts=alerts,
             runbook_url=settings.runbook,
             grafana=settings.targets.grafana,

@@ -6,6 +6,8 @@ import textwrap
 import pytest
 
 from watchkeeper import Alert, DefinitionError, Gauge, Group, Pack, Recording, Severity
+from watchkeeper.project import build
+from watchkeeper.settings import Settings
 
 
 def alert(name="TargetDown", **changes):
@@ -92,6 +94,14 @@ def test_without(pack):
 def test_without_a_dashboard():
     pack = Pack(dashboards=({"uid": "a", "title": "A"}, lambda _: {"uid": "b", "title": "B"}))
     assert pack.without("b", reason="not here").dashboards == pack.dashboards[:1]
+
+
+def test_a_dashboard_forgets_alerts_that_were_removed(tmp_path):
+    panel = {"type": "stat", "title": "Up", "watchkeeper": {"alerts": ["TargetDown", "TargetSlow", "TargetGone"]}}
+    pack = Pack(groups=(Group("g", [alert(), alert("TargetSlow")]),), dashboards=({"uid": "x", "panels": [panel]},))
+    project, findings = build(pack.without("TargetSlow", reason="not here"), Settings(root=tmp_path))
+    assert project.dashboards[0].panels[0].alerts == ("TargetDown", "TargetGone")
+    assert [(f.check, "TargetGone" in f.message) for f in findings] == [("alert/panel", True)]
 
 
 def test_replace(pack):

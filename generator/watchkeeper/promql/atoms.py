@@ -72,7 +72,7 @@ class AtomParser(Cursor):
         end = start + len(word)
         char = word[:1]
         if self.is_variable(word):
-            return Label(word, start, end, tuple(lexer.variables_at(word, start)))
+            return Label(word, start, end, self.variables_of(word, start))
         if char and char in IDENTIFIER_START:
             low = word.lower()
             # Prometheus' grammar forgot `without` among the keywords that may be labels, and reads inf and nan as

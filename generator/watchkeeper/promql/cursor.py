@@ -69,7 +69,9 @@ class Cursor:
         char = word[0]
         if char == "$" and not self.variables:
             return self.error(
-                'unexpected "$": variables such as $__rate_interval are for dashboards only', start, start + len(word)
+                'unexpected "$": variables such as $__rate_interval are for dashboards only',
+                start,
+                lexer.variable_end(self.text, start),
             )
         if "\ud800" <= char <= "\udfff":
             return self.error("invalid UTF-8", start, start + 1)
@@ -93,11 +95,16 @@ class Cursor:
         """Whether a token has dashboard variables in it, outside of quotes."""
         return self.variables and ("$" in word or "[[" in word) and word[0] not in QUOTES
 
-    def stand_in(self, word: str, start: int) -> Variable | Template:
-        """The node for a token with dashboard variables in it."""
+    def variables_of(self, word: str, start: int) -> tuple[Variable, ...]:
+        """The dashboard variables in a token that has some."""
         found = lexer.variables_at(word, start)
         if not found:
             raise self.error(f'"{word}" is not a variable: its name must not be a number', start, start + len(word))
+        return tuple(found)
+
+    def stand_in(self, word: str, start: int) -> Variable | Template:
+        """The node for a token with dashboard variables in it."""
+        found = self.variables_of(word, start)
         if len(found) == 1 and found[0].start == start and found[0].end == start + len(word):
             return found[0]
-        return Template(word, tuple(found), start, start + len(word))
+        return Template(word, found, start, start + len(word))

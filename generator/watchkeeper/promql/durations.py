@@ -16,7 +16,7 @@ MAX_MS = (2**63 - 1) // 1_000_000
 _MAX_SECONDS = (2**63 - 1) / 1e9
 
 _UNITS_MS = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1000, 1)
-_DURATION = re.compile(r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?", re.ASCII)
+_DURATION = r"(?a:(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?)"
 _DIGITS_LIMIT = 40  # a longer count is out of range in any unit, and int() of a very long one raises
 
 
@@ -29,7 +29,7 @@ def parse_duration(text: str) -> int:
 
     Raises DurationError, whose message says how to write it, for anything else and for more than 292 years.
     """
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if match is None or not text:
         raise DurationError(
             f'"{text[:40]}" is not a duration: write whole numbers with the units y, w, d, h, m, s, ms, each at most '

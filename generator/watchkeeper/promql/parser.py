@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from watchkeeper.promql.matching_parser import Modifiers
 
 # Characters. The longest sane expressions are lists of names in a regular expression.
-MAX_LENGTH = 4 << 20
+MAX_LENGTH = 1 << 20
 
 _SIGNS = frozenset({"+", "-"})
 _SIGN = 5
@@ -90,7 +90,7 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """The syntax tree of a PromQL expression, in the grammar of Prometheus 3.14 with every feature flag on.
 
     With `variables`, dashboard variables (`$job`, `${job:regex}`, `[[job]]`) may stand wherever dashboards put them.
-    Raises ParseError for what Prometheus refuses to load, and for nesting over 128 levels or 4 Mi characters.
+    Raises ParseError for what Prometheus refuses to load, and for nesting over 128 levels or a length over 1 Mi characters.
     """
     if len(text) > MAX_LENGTH:
         raise ParseError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)
@@ -115,7 +115,6 @@ class _Parser(SignatureChecker):
         """The error for a token that can't follow a finished operand."""
         index = self.at
         word = self.tokens[index]
-        start = self.starts[index]
         low = word.lower()
         hint = ""
         if word == "=":
@@ -132,8 +131,8 @@ class _Parser(SignatureChecker):
             hint = 'there is no "[" that it closes'
         elif low in {"by", "without"}:
             hint = f"{low} belongs to an aggregation such as sum, and is given once"
-        elif low in UNIT_WORDS and isinstance(expr, NumberLiteral) and self.text[expr.end : start].isspace():
-            hint = f'write the duration without a space, "{self.text[expr.start : expr.end]}{word}"'
+        elif low in UNIT_WORDS and self.tokens[index - 1].isdigit():
+            hint = f'write the duration without a space, "{self.tokens[index - 1]}{word}"'
         elif low in {"bool", "on", "ignoring", "group_left", "group_right"}:
             hint = f"{low} belongs right behind an operator"
         elif type(expr) is VectorSelector and expr.name and expr.name.lower() in AGGREGATIONS:
@@ -399,9 +398,7 @@ class _Parser(SignatureChecker):
         index = self.at
         start = self.starts[index]
         end = start + len(word)
-        found = tuple(lexer.variables_at(word, start))
-        if not found:
-            raise self.unexpected("", _EXPECTED_EXPRESSION, "a variable's name does not start with a digit")
+        found = self.variables_of(word, start)
         following = self.tokens[index + 1]
         if following == "{":
             self.at += 1

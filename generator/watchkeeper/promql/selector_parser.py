@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from watchkeeper.promql import durations, lexer
+from watchkeeper.promql import lexer
 from watchkeeper.promql.atoms import AtomParser
 from watchkeeper.promql.cursor import DIGITS, IDENTIFIER_START, QUOTES
 from watchkeeper.promql.duration_parser import DurationParser
@@ -100,14 +100,14 @@ class SelectorParser(AtomParser):
             char = value_word[:1]
             label_variables: tuple[Variable, ...] = ()
             if self.is_variable(word):
-                label_variables = tuple(lexer.variables_at(word, starts[index]))
+                label_variables = self.variables_of(word, starts[index])
             if char and char in QUOTES:
                 value = self._string(value_word, value_start)
                 if operator[-1] == "~":
                     self._regex(value, value_start, value_start + len(value_word))
             elif value_word and self.is_variable(value_word):
                 value = value_word
-                label_variables += tuple(lexer.variables_at(value_word, value_start))
+                label_variables += self.variables_of(value_word, value_start)
             else:
                 self.at = index + 2
                 if not value_word:
@@ -205,17 +205,16 @@ class SelectorParser(AtomParser):
         start = self.starts[index]
         end = start + len(word)
         self.at = index + 1
-        simple = lexer.simple_range(word)
-        if simple is not None:
-            ms, inner_start, inner_end = simple
-            literal = DurationLiteral(ms, durations.seconds_of(ms), True, start + inner_start, start + inner_end)
-            if ms <= 0:
-                raise self.error("a duration in brackets must be greater than 0", literal.start, literal.end)
-            return self._matrix(expr, literal, end)
-        closed = word[-1] == "]"
+        ms = lexer.simple_range(word)
+        if ms:
+            return self._matrix(expr, DurationLiteral(ms, ms / 1000, True, start + 1, end - 1), end)
         cut = lexer.cut_bracket_with_variables if self.variables else lexer.cut_bracket
-        tokens, starts = cut(word[1:-1] if closed else word[1:], start + 1)
-        parser = DurationParser(self, tokens, starts, " in the brackets", "]" if closed else "")
+        tokens, starts = cut(word[1:], start + 1)
+        # A bracket inside a comment closes nothing, so the token decides, not the character.
+        closing = tokens[-2] if len(tokens) > 1 and tokens[-2] == "]" else ""
+        if closing:
+            del tokens[-2], starts[-1]
+        parser = DurationParser(self, tokens, starts, " in the brackets", closing)
         range_, colon, step = parser.brackets(start)
         if not colon:
             return self._matrix(expr, range_, end)

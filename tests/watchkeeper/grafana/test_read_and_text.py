@@ -36,6 +36,11 @@ class Text:
         return '{"title": "X"}'
 
 
+class Broken:
+    def to_json(self):
+        return "{"
+
+
 class Colour(Enum):
     RED = "red"
 
@@ -78,8 +83,9 @@ def test_reading_leaves_the_source_as_it_is():
         (None, "a dashboard can't be made of NoneType"),
         ("{}", "a dashboard can't be made of str"),
         ([], "a dashboard can't be made of list"),
-        (object(), "dashboard: object is not JSON"),
-        (Sdk, "dashboard: type is not JSON"),
+        (object(), "a dashboard can't be made of object"),
+        (Broken(), "dashboard: to_json() is not JSON: Expecting"),
+        (Sdk, "a dashboard can't be made of type"),
         ({"panels": [{"max": math.nan}]}, "dashboard.panels[0].max: nan is not a number that JSON can say"),
         ({"panels": [{"max": [math.inf]}]}, "dashboard.panels[0].max[0]: inf is not"),
         ({"tags": {"a", "b"}}, "dashboard.tags: a set has no order"),

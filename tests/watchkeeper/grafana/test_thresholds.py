@@ -64,6 +64,13 @@ def test_a_panel_draws_its_alerts(panel, make):
     assert style == ({"mode": "line"} if make is d.timeseries else None)
 
 
+def test_the_line_of_less_than_has_the_colour_of_what_is_below(panel):
+    made = panel(d.timeseries("P", "x", alerts=["Low", "Hot"]))["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert [step["color"] for step in made] == ["orange", "transparent", "red"]
+    made = panel(d.stat("P", "x", alerts=["Low", "Hot"]))["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert [step["color"] for step in made] == ["orange", "green", "red"]
+
+
 def test_explicit_thresholds_win(panel):
     made = panel(d.timeseries("P", "x", alerts=["Hot"], thresholds={1: "purple"}))["fieldConfig"]["defaults"]
     assert made["thresholds"]["steps"] == [{"color": "green", "value": None}, {"color": "purple", "value": 1}]

@@ -70,18 +70,20 @@ def to_classic(
     alerts: Mapping[str, Alert],
     runbook_url: Callable[[str], str],
     grafana: tuple[int, int] = (12, 2),
+    removed: frozenset[str] = frozenset(),
 ) -> tuple[Rendered, list[Finding]]:
     """Return the dashboard in the classic model that this Grafana reads, and what is wrong with what was given.
 
-    `place` is where the dashboard was defined, unless it knows better. `alerts` are all that a panel may name;
-    `runbook_url` returns the address of a runbook page, empty where there is none. `source` is left as it is.
+    `place` is where the dashboard was defined, unless it knows better. `alerts` are all that a panel may name, and
+    `removed` those that it may still name though the pack has them no more. `runbook_url` returns the address of a
+    runbook page, empty where there is none. `source` is left as it is.
 
     Raises:
         DefinitionError: source is nothing that a dashboard can be made of; see `read`.
     """
     model = read(source, place)
     meta = _take(model)
-    context = Context(place_of(meta, place), alerts, runbook_url, grafana)
+    context = Context(place_of(meta, place), alerts, runbook_url, grafana, removed)
     for variable in items(sub(model, "templating"), "list"):
         if variable.get("type") == "datasource":
             context.sources[text(variable.get("name"))] = text(variable.get("query")) or "prometheus"

@@ -23,13 +23,14 @@ class Context:
     """One run over one dashboard.
 
     `sources` are its data source variables, name to plugin type; `defaulted` says that something of it named no source;
-    `keys` are those of the panels so far.
+    `keys` are those of the panels so far. `removed` are alerts that were taken out of the pack on purpose.
     """
 
     place: Place
     alerts: Mapping[str, Alert]
     runbook_url: Callable[[str], str]
     grafana: tuple[int, int]
+    removed: frozenset[str] = frozenset()
     findings: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     defaulted: bool = False

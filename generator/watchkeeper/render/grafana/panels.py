@@ -132,6 +132,8 @@ def normalise(panel: JSON, meta: JSON, context: Context) -> tuple[str, ...]:
             style = sub(sub(defaults, "custom"), "thresholdsStyle")
             if style.get("mode", "off") == "off":
                 style["mode"] = "line"
+            if sub(defaults, "color").get("mode") != "thresholds":
+                thresholds.as_lines(sub(defaults, "thresholds"))
     if not defaults.get("custom", True):
         del defaults["custom"]
     if "links" in defaults:
@@ -156,7 +158,8 @@ def _alerts(meta: JSON, context: Context, place: Place, title: str) -> tuple[tup
     given = meta.get("alerts")
     if not given:
         return (), []
-    names = tuple(text(name) for name in given) if type(given) is list else (text(given),)
+    named = [text(name) for name in given] if type(given) is list else [text(given)]
+    names = tuple(name for name in named if name not in context.removed)
     found = []
     for name in names:
         if alert := context.alerts.get(name):

@@ -35,12 +35,14 @@ def read(source: object, place: Place | None = None) -> JSON:
     try:
         plain = _plain(source, (), 0)
     except _Unsayable as error:
-        raise DefinitionError(f"dashboard{_at(error.path)}: {error.message}", where, error.fix) from None
+        if error.path or not error.message.endswith("is not JSON"):
+            raise DefinitionError(f"dashboard{_at(error.path)}: {error.message}", where, error.fix) from None
+        plain = None  # told below, with what would do
     if not isinstance(plain, dict):
         raise DefinitionError(
             f"a dashboard can't be made of {type(source).__name__}",
             where,
-            "return a grafanalib Dashboard, a dict, or an object with to_json_data() or to_json()",
+            "return a grafanalib Dashboard, a dict, or an object with to_json_data() or to_json(); build() a builder",
         )
     return plain
 

@@ -61,6 +61,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def as_lines(thresholds: JSON) -> None:
+    """Have the line of a "less than" drawn in the colour of what is below it.
+
+    Grafana takes each line's colour from what is above it, but for lines at or below a transparent step.
+    """
+    for step in items(thresholds, "steps")[1:]:
+        if step["color"] == GOOD:
+            step["color"] = "transparent"
+
+
 def _just_above(value: float) -> float:
     """Return the least number above a whole one: a count of 0 is not above 0. Others are met only by accident."""
     if not value.is_integer():
