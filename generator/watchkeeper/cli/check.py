@@ -26,6 +26,6 @@ def check(*, definitions: str | None) -> None:
     parts = (
         counted(sum(1 for _ in project.pack.rules), "rule"),
         counted(len(project.dashboards), "dashboard"),
-        counted(len(project.expressions), "expression"),
+        counted(len(project.pack.metrics), "metric"),
     )
     click.echo(f"{', '.join(parts)}: fine", err=True)

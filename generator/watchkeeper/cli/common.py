@@ -23,8 +23,7 @@ definitions_option: Callable[..., Any] = click.option(
 
 def checked_project(definitions: str | None) -> tuple[Project, list[Finding]]:
     """Return the working directory's project and all findings about it. Ends the program if it can't be loaded."""
-    from watchkeeper.checks import run
-    from watchkeeper.findings import Finding, sort
+    from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, load_pack
     from watchkeeper.project import build
 
@@ -37,8 +36,7 @@ def checked_project(definitions: str | None) -> tuple[Project, list[Finding]]:
         pack = load_pack(definitions, settings.root)
     except LoadError as error:
         stop([error.finding])
-    project, findings = build(pack, settings, track)
-    return project, sort([*findings, *run(project)])
+    return build(pack, settings, track=track, keep=False)
 
 
 def _settings() -> Settings:
