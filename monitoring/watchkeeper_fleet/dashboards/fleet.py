@@ -29,6 +29,7 @@ from watchkeeper_fleet.dashboards.parts import (
     CLUSTERS,
     LINE,
     NODES,
+    bands,
     board,
     column,
     counted,
@@ -309,15 +310,16 @@ def _boards_of_node() -> list[dict[str, Any]]:
 
 def _nodes(pack: Pack) -> list[Any]:
     by = "by (cluster, node)"
+    # Alerts about a function or a branch have no node, and so no line in the table.
+    firing = f"count {by} ({_alerts(severity=re('critical|warning'))})"
     fell_out = f"{IS_READY} == 0 and max_over_time({IS_READY}[5m]) == 1"
     return [
         d.state_timeline(
             "Nodes that fell out",
-            f"{IS_READY} and on (cluster, node) (min_over_time({IS_READY}[$__range] @ end()) == 0)",
-            legend="{{cluster}} {{node}}",
+            bands(IS_READY, "cluster, node", "{{cluster}} {{node}}"),
             description=(
-                "Only nodes that were not ready at some moment of the time shown: nothing here is good, if the tile "
-                "above has a number. A cordoned one is somebody's doing and does not page."
+                "Each node that was not ready at some moment of the time shown, and one band for all others. A "
+                "cordoned one is somebody's doing and does not page. No data: kube-state-metrics is gone."
             ),
             unit="short",
             values={0: ("not ready", "red"), 1: ("ready", "green")},
@@ -359,7 +361,7 @@ def _nodes(pack: Pack) -> list[Any]:
                 f"sum {by} ({EXPECTED} - {VISIBLE})",
                 f"min {by} ({LIMIT} - {WARMTH})",
                 f"avg {by} ({UTILIZATION.where(**NODES)})",
-                f"count {by} ({_alerts(severity=re('critical|warning'))})",
+                f"{firing} and on (cluster, node) ({IS_READY} or {EXPECTED})",
             ],
             description=(
                 "Those with the most alerts first. Click on a node to see it alone. Ready empty: not in Kubernetes."
@@ -526,8 +528,7 @@ def _memory(pack: Pack) -> list[Any]:
         ),
         d.timeseries(
             "Restarts after running out of memory",
-            f"({OUT_OF_MEMORY}) > 0",
-            legend="{{namespace}}/{{pod}} {{container}}",
+            events(f"({OUT_OF_MEMORY})", RESTARTS.where(**CLUSTERS), "{{namespace}}/{{pod}} {{container}}"),
             description=(
                 "In 10 minutes, of containers that went over their own limit. Nothing here is good. Again and again: "
                 "the limit is too low, or it leaks."

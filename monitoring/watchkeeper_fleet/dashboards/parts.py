@@ -79,6 +79,12 @@ def events(expr: str, of: object, legend: str) -> list[Any]:
     return [d.target(f"{expr} > 0", legend), d.target(f"0 * count({of})", "all others")]
 
 
+def bands(series: str, by: str, legend: str) -> list[Any]:
+    """Return queries for a timeline of what is 1 or 0: each that was 0 in the time shown, and the others as one."""
+    fell = f"{series} and on ({by}) (min_over_time({series}[$__range] @ end()) == 0)"
+    return [d.target(fell, legend), d.target(f"1 + 0 * count({series})", "all others")]
+
+
 def tile(title: str, expr: object, description: str, **more: Any) -> Any:
     """Return a small stat that is filled with its colour. Without one (`thresholds` from "text") it only informs."""
     thresholds = more.setdefault("thresholds", {1: "red"})

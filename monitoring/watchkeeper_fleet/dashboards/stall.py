@@ -74,7 +74,7 @@ def _summary(pack: Pack) -> list[Any]:
         ),
         tile(
             "Stall ratio of all",
-            f"sum(rate({STALLS}[2m])) / sum(rate({WALL}[2m]))",
+            f"sum(rate({STALLS}[2m])) / (sum(rate({WALL}[2m])) > 0)",
             "High together with the worst one: a common cause, such as storage. Low: a single node or rank.",
             unit="percentunit",
             decimals=0,

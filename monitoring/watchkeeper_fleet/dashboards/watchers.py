@@ -23,6 +23,7 @@ from watchkeeper_fleet.dashboards.parts import (
     CLUSTERS,
     LINE,
     NODES,
+    bands,
     colours,
     counted,
     events,
@@ -126,7 +127,7 @@ def _summary(pack: Pack) -> list[Any]:
         ),
         tile(
             "Notifications refused",
-            f"max({REFUSED})",
+            f"max({REFUSED} >= 0)",  # where none is sent it is no number
             (
                 "The share that a receiver refused, of the worst one: a key that ran out, a channel that is gone. No "
                 "data: none sent."
@@ -274,12 +275,13 @@ def _exporters(pack: Pack) -> list[Any]:
     return [
         d.state_timeline(
             "Exporters that were down",
-            f"{EXPORTERS} and on (job, instance) (min_over_time({EXPORTERS}[$__range] @ end()) == 0)"
-            f" or {NONE_AT_ALL} - 1",
-            legend="{{job}} {{instance}}",
+            [
+                *bands(EXPORTERS, "job, instance", "{{job}} {{instance}}"),
+                d.target(f"{NONE_AT_ALL} - 1", "{{job}}: no target is left"),
+            ],
             description=(
-                "Only those that did not answer at some moment of the time shown: nothing here is good, if the tile "
-                "above shows a number. Without an instance: no target of that job is left."
+                "Each that did not answer at some moment of the time shown, and one band for all others. Several of "
+                "one rack or switch: the network. One: its daemon, or its host, see the fleet."
             ),
             unit="short",
             values=DOWN_UP,
@@ -289,10 +291,10 @@ def _exporters(pack: Pack) -> list[Any]:
         ),
         d.state_timeline(
             "Hosts where NVML was silent",
-            f"{DRIVERS} and on (instance) (min_over_time({DRIVERS}[$__range] @ end()) == 0)",
-            legend="{{node}}",
+            bands(DRIVERS, "instance", "{{node}}"),
             description=(
-                "Only hosts where it did not answer: nothing here is good. The driver hangs or is being replaced."
+                "Each host where the driver did not answer, and one band for all others. It hangs, often after an XID, "
+                "or is being replaced."
             ),
             unit="short",
             values={0: ("silent", "red"), 1: ("answers", "green")},
