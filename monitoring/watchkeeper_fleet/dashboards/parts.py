@@ -81,8 +81,11 @@ def events(expr: str, of: object, legend: str) -> list[Any]:
 
 def bands(series: str, by: str, legend: str) -> list[Any]:
     """Return queries for a timeline of what is 1 or 0: each that was 0 in the time shown, and the others as one."""
-    fell = f"{series} and on ({by}) (min_over_time({series}[$__range] @ end()) == 0)"
-    return [d.target(fell, legend), d.target(f"1 + 0 * count({series})", "all others")]
+    fallen = f"on ({by}) (min_over_time({series}[$__range] @ end()) == 0)"
+    return [
+        d.target(f"{series} and {fallen}", legend),
+        d.target(f"1 + 0 * count({series} unless {fallen})", "all others"),  # no band where there are none
+    ]
 
 
 def tile(title: str, expr: object, description: str, **more: Any) -> Any:
