@@ -6,7 +6,9 @@ VENV ?= .venv
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 ARGS ?=
 BIN := $(VENV)/bin
-GENERATED := rules dashboards deploy watchkeeper.manifest
+# Someone else's repository, whose generated files are committed as well.
+ACME := tests/downstream/acme
+GENERATED := rules dashboards deploy watchkeeper.manifest $(ACME)
 
 .PHONY: all format generate check lint types test matrix bench clean help ready
 .DEFAULT_GOAL := all
@@ -20,10 +22,12 @@ format: ready ## format the sources, mend what ruff can
 
 generate: ready ## write rules/, dashboards/ and the like from the definitions
 	$(BIN)/watchkeeper generate
+	cd $(ACME) && $(abspath $(BIN))/watchkeeper generate
 
 check: lint types ## lint, types, the definitions; generated files must be up to date
 	$(BIN)/watchkeeper check
 	$(BIN)/watchkeeper generate --check
+	cd $(ACME) && $(abspath $(BIN))/watchkeeper generate --check
 
 lint: ready ## ruff
 	$(BIN)/ruff format --check .

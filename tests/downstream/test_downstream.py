@@ -43,6 +43,12 @@ def generated(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}
 
 
+def changed(folder: Path) -> set[str]:
+    """Return the names of the generated files in folder that are not as committed, byte for byte."""
+    there, committed = generated(folder), generated(ACME)
+    return {name for name in there.keys() | committed.keys() if there.get(name) != committed.get(name)}
+
+
 def remove_generated(folder: Path) -> None:
     shutil.rmtree(folder / "rules")
     shutil.rmtree(folder / "dashboards")
@@ -53,21 +59,18 @@ def test_it_generates_what_is_committed(acme, watchkeeper):
     remove_generated(acme)
     run = watchkeeper(acme, "generate")
     assert run.returncode == 0, run.stderr
-    committed = generated(ACME)
-    assert generated(acme).keys() == committed.keys()
-    assert generated(acme) == committed
-    assert len(committed) == 7
+    assert changed(acme) == set()
+    assert len(generated(acme)) == 7
     assert run.stderr == "6 files: 6 written, 0 deleted, 0 unchanged\n"
 
 
 def test_the_steps_that_the_docs_give_for_ci_pass(acme, watchkeeper):
-    before = generated(acme)
     steps = re.findall(r"- run: watchkeeper (.*)", (ROOT / "docs/ci.md").read_text())
     assert steps == ["check", "generate --check"]
     for step in steps:
         run = watchkeeper(acme, *step.split())
         assert (run.returncode, run.stdout) == (0, ""), run.stderr
-    assert generated(acme) == before
+    assert changed(acme) == set()
 
 
 WHERE = """
@@ -148,18 +151,17 @@ def test_a_stale_file_is_shown_then_written(acme, watchkeeper):
     run = watchkeeper(acme, "generate", "--check")
     assert run.returncode == 1
     assert "-    for: 10m\n+    for: 20m\n" in run.stdout
-    assert generated(acme) == generated(ACME)
+    assert changed(acme) == set()
     assert watchkeeper(acme, "generate").returncode == 0
     assert watchkeeper(acme, "generate", "--check").returncode == 0
-    changed = {name for name, data in generated(acme).items() if data != generated(ACME)[name]}
-    assert changed == {"rules/gpu_memory.yaml", "watchkeeper.manifest"}
+    assert changed(acme) == {"rules/gpu_memory.yaml", "watchkeeper.manifest"}
 
 
 def test_it_works_from_a_sub_folder(acme, watchkeeper):
     remove_generated(acme)
     run = watchkeeper(acme / "monitoring/runbooks", "generate")
     assert run.returncode == 0, run.stderr
-    assert generated(acme) == generated(ACME)
+    assert changed(acme) == set()
     assert watchkeeper(acme / "monitoring", "check").returncode == 0
 
 
@@ -174,4 +176,4 @@ def test_a_fault_is_told_with_its_place(acme, watchkeeper):
         rf'^monitoring/serving\.py:{line}: error\[promql/label\] .*did you mean "route"\?', run.stderr, re.MULTILINE
     )
     assert watchkeeper(acme, "generate").returncode == 1
-    assert generated(acme) == generated(ACME)
+    assert changed(acme) == set()

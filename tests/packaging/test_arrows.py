@@ -45,7 +45,7 @@ TOOL = {
     "project": "findings load model promql proof render | pack settings",
     "checks": "contract findings model names project promql proof render schemas",
     "testing": "ruler engine promql model pack findings | pytest numpy",
-    "cli": "_version click | checks findings load output project settings",
+    "cli": "_version click | checks engine findings load output project promql settings",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.

@@ -5,6 +5,7 @@ import click
 from watchkeeper._version import __version__
 from watchkeeper.cli.check import check
 from watchkeeper.cli.generate import generate
+from watchkeeper.cli.query import query
 
 
 @click.group(
@@ -27,3 +28,4 @@ def app() -> None:
 
 app.add_command(check)
 app.add_command(generate)
+app.add_command(query)

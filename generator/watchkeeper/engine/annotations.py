@@ -96,7 +96,7 @@ def possible_non_counter_type(name: str, metric_type: str) -> str:
 
 
 def overlapping_start_time(name: str) -> str:
-    return with_name(f"{WARNING}sample has start time that overlaps with previous sample timestamp", name)
+    return f"{WARNING}sample has start time that overlaps with previous sample timestamp for metric {quote(name)}"
 
 
 def ineffective_sort() -> str:

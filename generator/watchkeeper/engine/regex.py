@@ -41,6 +41,10 @@ class RegexError(ValueError):
     """Go's regexp would refuse this, or nothing is installed that could match it."""
 
 
+class RegexUnavailableError(RegexError):
+    """The regular expression may be fine, but google-re2 is not installed."""
+
+
 _compiled: dict[str, Callable[[str], Match | None]] = {}
 _predicates: dict[str, Predicate] = {}
 _KEPT = 1000
@@ -109,7 +113,7 @@ def _by_re2(pattern: str) -> Callable[[str], Match | None]:
     try:
         import re2
     except ImportError:
-        raise RegexError(
+        raise RegexUnavailableError(
             f"matching the regular expression {pattern!r} needs RE2: pip install 'watchkeeper[generator]'"
         ) from None
     options: Any = re2.Options()

@@ -90,7 +90,7 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """The syntax tree of a PromQL expression, in the grammar of Prometheus 3.14 with every feature flag on.
 
     With `variables`, dashboard variables (`$job`, `${job:regex}`, `[[job]]`) may stand wherever dashboards put them.
-    Raises ParseError for what Prometheus refuses to load, and for nesting over 128 levels or a length over 1 Mi characters.
+    Raises ParseError for what Prometheus refuses to load, and for more than 128 levels of nesting or 1 Mi characters.
     """
     if len(text) > MAX_LENGTH:
         raise ParseError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)

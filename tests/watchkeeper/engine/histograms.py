@@ -9,7 +9,7 @@ BOUNDS = st.lists(st.sampled_from([-10.0, -2.5, 0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 1
 
 
 @st.composite
-def exponential(draw, *, negative=True):
+def exponential(draw, *, negative=True, widths=(0.0, 0.25, 1.0)):
     """A histogram whose count is the sum of its buckets."""
     schema = draw(st.integers(-4, 8))
     indexes = st.integers(-12, 12)
@@ -28,7 +28,7 @@ def exponential(draw, *, negative=True):
     )
     nearest = min((bucket[0] for bucket in histogram.buckets() if bucket[0] > 0), default=0.1)
     nearest = min([nearest, *(-bucket[1] for bucket in histogram.buckets() if bucket[1] < 0)])
-    histogram.zero_threshold = nearest * draw(st.sampled_from([0.0, 0.25, 1.0]))
+    histogram.zero_threshold = nearest * draw(st.sampled_from(widths))
     return histogram
 
 

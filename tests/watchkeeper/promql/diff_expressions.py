@@ -155,6 +155,8 @@ class Expressions:
         if roll < 0.08:
             return Part(f"quantile_over_time({self.share()}, {matrix.text})", matrix.labels)
         if roll < 0.14:
+            if self.version < (3, 0) and "@" in matrix.text:
+                return self.over_time_of_gauge(depth)  # 2.42 then moves the fixed window along with the steps
             return Part(f"predict_linear({matrix.text}, {random.choice(('60', '3600', '-30'))})", matrix.labels)
         if roll < 0.18 and self.has("double_exponential_smoothing"):
             return Part(f"double_exponential_smoothing({matrix.text}, 0.{random.randrange(1, 9)}, 0.3)", matrix.labels)
@@ -219,8 +221,8 @@ class Expressions:
         return Part(self.infix(operands[0], operator, operands[1]), part.labels)
 
     def infix(self, left: str, operator: str, right: str) -> str:
-        """Both sides in brackets mostly, so that precedence does not undo what was meant."""
-        if self.random.random() < 0.9:
+        """Both sides in brackets mostly: without, precedence may undo what was meant, or what is allowed."""
+        if " (" in operator or self.random.random() < 0.9:
             left, right = (f"({side})" if " " in side and not side.startswith("(") else side for side in (left, right))
         return f"{left} {operator} {right}"
 
@@ -291,9 +293,8 @@ class Expressions:
         else:
             text, kept = "lat_bucket", ("job", "instance")
         if self.version >= (3, 0) and random.random() < 0.1:
-            return Part(
-                f"histogram_fraction({random.choice(('0', '0.2', '-Inf'))}, {random.choice(('1', '3'))}, {text})", kept
-            )
+            lower = random.choice(("-Inf", "0.2", "3"))  # 3.5 gives NaN for one in the lowest bucket, 3.14 does not
+            return Part(f"histogram_fraction({lower}, {random.choice(('1', '3', 'Inf'))}, {text})", kept)
         return Part(f"histogram_quantile({self.share()}, {text})", kept)
 
     def other(self, depth: int) -> Part:

@@ -67,11 +67,14 @@ class Server:
         """The whole answer of the HTTP API, to one time or to start, end and step."""
         names = ("time",) if len(times_ms) == 1 else ("start", "end", "step")
         form = {name: f"{ms / 1000:.3f}" for name, ms in zip(names, times_ms, strict=True)}
-        body = urllib.parse.urlencode({"query": expr, **form}).encode()
         path = "/api/v1/query" if len(times_ms) == 1 else "/api/v1/query_range"
-        _, answer = self._ask("POST", path, body, {"Content-Type": "application/x-www-form-urlencoded"})
+        answer = self.post(path, urllib.parse.urlencode({"query": expr, **form}).encode())
         found: dict[str, Any] = json.loads(answer)
         return found
+
+    def post(self, path: str, form: bytes) -> bytes:
+        """The body of the answer to a form."""
+        return self._ask("POST", path, form, {"Content-Type": "application/x-www-form-urlencoded"})[1]
 
     def write(self, series: Iterable[Series]) -> None:
         """Store the samples of series."""

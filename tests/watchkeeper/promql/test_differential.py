@@ -1,125 +1,147 @@
-"""Our parser beside promql-parser, an independent one, on generated expressions: both take them, and read the same.
+"""A short run of differential.py against each Prometheus that is here, and tests of its parts."""
 
-Left out of what is generated, because promql-parser is known to be wrong there:
-- backslashes in backtick strings: it resolves escapes in them;
-- `1_000`, duration expressions, `anchored`, `smoothed`, `</`, `>/`: it does not know them;
-- info() with a name or an operation in its second argument, numbers and offsets out of range: it takes them;
-- `or` between matchers: an extension of MetricsQL that it takes;
-- `@` with a negative time: reading it raises a BaseException, so the time itself is not compared;
-- regular expressions that only Go refuses or only Go takes.
-"""
-
+import importlib.util
 import math
+import os
+import shutil
+import struct
+import sys
+from pathlib import Path
+from random import Random
 
-import promql_parser as peer
 import pytest
-from hypothesis import given, settings
 
-from watchkeeper.promql import nodes, parse
+from watchkeeper.engine import Series
+from watchkeeper.engine.data import STALE, is_stale
+from watchkeeper.promql import parse
 
-from .grammar import EXPRESSIONS
-
-CARDS = {
-    "one-to-one": "OneToOne",
-    "many-to-one": "ManyToOne",
-    "one-to-many": "OneToMany",
-    "many-to-many": "ManyToMany",
-}
-OPERATORS = {"=": "Equal", "!=": "NotEqual", "=~": "Re", "!~": "NotRe"}
+ROOT = Path(__file__).parents[3]
+PAIRS = 300
 
 
-def duration_ms(value):
-    return round(value.total_seconds() * 1000)
+def _load():
+    spec = importlib.util.spec_from_file_location("differential", Path(__file__).with_name("differential.py"))
+    module = importlib.util.module_from_spec(spec)
+    before = list(sys.path)
+    try:
+        spec.loader.exec_module(module)  # a program: it puts its folder on the path
+    finally:
+        sys.path[:] = before
+    return module
 
 
-def same(ours, theirs):
-    """Assert that two trees say the same, from the top down."""
-    stack = [(ours, theirs)]
-    while stack:
-        mine, other = stack.pop()
-        kind = type(other).__name__
-        if isinstance(mine, nodes.NumberLiteral):
-            # It keeps the sign of a number apart.
-            sign = 1
-            while kind == "UnaryExpr":
-                sign, other = -sign, other.expr
-                kind = type(other).__name__
-            assert kind == "NumberLiteral"
-            assert mine.value == sign * other.val or (math.isnan(mine.value) and math.isnan(other.val))
-        elif isinstance(mine, nodes.StringLiteral):
-            assert (kind, other.val) == ("StringLiteral", mine.value)
-        elif isinstance(mine, nodes.Paren):
-            assert kind == "ParenExpr"
-            stack.append((mine.expr, other.expr))
-        elif isinstance(mine, nodes.Unary):
-            assert kind == "UnaryExpr"
-            stack.append((mine.expr, other.expr))
-        elif isinstance(mine, nodes.VectorSelector):
-            assert kind == "VectorSelector"
-            same_selector(mine, other)
-        elif isinstance(mine, nodes.MatrixSelector):
-            assert kind == "MatrixSelector"
-            assert mine.range.ms == duration_ms(other.range)
-            same_selector(mine.selector, other.vector_selector)
-        elif isinstance(mine, nodes.Subquery):
-            assert kind == "SubqueryExpr"
-            assert mine.range.ms == duration_ms(other.range)
-            assert (mine.step is None) == (other.step is None)
-            assert mine.step is None or mine.step.ms == duration_ms(other.step)
-            assert (mine.at is None) == (other.at is None)
-            stack.append((mine.expr, other.expr))
-        elif isinstance(mine, nodes.Call):
-            assert (kind, other.func.name) == ("Call", mine.name)
-            stack += zip(mine.args, other.args, strict=True)
-        elif isinstance(mine, nodes.Aggregate):
-            assert (kind, str(other.op)) == ("AggregateExpr", mine.op)
-            modifier = other.modifier
-            assert (modifier is None) == (mine.modifier is None)
-            if modifier is not None:
-                assert str(modifier.type).rpartition(".")[2].lower() == mine.modifier
-                assert sorted(modifier.labels) == sorted(label.name for label in mine.grouping)
-            assert (mine.param is None) == (other.param is None)
-            if mine.param is not None:
-                stack.append((mine.param, other.param))
-            stack.append((mine.expr, other.expr))
-        else:
-            assert isinstance(mine, nodes.Binary)
-            assert (kind, str(other.op)) == ("BinaryExpr", mine.op)
-            same_matching(mine, other.modifier)
-            stack += [(mine.lhs, other.lhs), (mine.rhs, other.rhs)]
+differential = _load()
+diff_server = sys.modules["diff_server"]
+diff_shrink = sys.modules["diff_shrink"]
+diff_data = sys.modules["diff_data"]
+diff_expressions = sys.modules["diff_expressions"]
 
 
-def same_selector(mine, other):
-    assert mine.name == other.name
-    assert sorted((m.label, OPERATORS[m.op], m.value) for m in mine.matchers) == sorted(
-        (m.name, str(m.op).rpartition(".")[2], m.value) for m in other.matchers.matchers
-    )
-    assert (mine.offset is None) == (other.offset is None)
-    assert mine.offset is None or mine.offset.ms == duration_ms(other.offset)
-    assert (mine.at is None) == (other.at is None)
+def find(major):
+    candidates = [
+        os.environ.get("WATCHKEEPER_PROMETHEUS3"),
+        str(ROOT / ".cache/prometheus3/usr/bin/prometheus"),
+        shutil.which("prometheus"),
+    ]
+    for candidate in candidates:
+        if candidate and os.access(candidate, os.X_OK) and diff_server.version(candidate)[0] == major:
+            return candidate
+    where = {
+        2: "Prometheus 2 is not here: apt-get install prometheus",
+        3: "Prometheus 3 is not here: name one in WATCHKEEPER_PROMETHEUS3",
+    }
+    pytest.skip(where[major])
 
 
-def same_matching(mine, modifier):
-    assert mine.return_bool == (modifier is not None and modifier.return_bool)
-    if modifier is None or mine.matching is None:
-        return
-    assert str(modifier.card).rpartition(".")[2] == CARDS[mine.matching.card]
-    if modifier.matching is not None:
-        assert (str(modifier.matching.type).rpartition(".")[2] == "Include") == mine.matching.on
-        assert sorted(modifier.matching.labels) == sorted(label.name for label in mine.matching.labels)
+@pytest.mark.parametrize("major", [2, 3])
+def test_answers_are_those_of_prometheus(major, capsys):
+    differences, counts = differential.run(find(major), PAIRS, 1, str(major), ("steps", "arrays"), show=3)
+    assert differences == 0, capsys.readouterr().out
+    assert counts["pairs"] == PAIRS
+    assert counts["not empty"] > PAIRS / 2
 
 
-@given(EXPRESSIONS)
-@settings(max_examples=400, deadline=None)
-def test_both_read_the_same(text):
-    same(parse(text), peer.parse(text))
+@pytest.mark.parametrize("major", [2, 3])
+def test_staleness_markers_reach_the_server(major):
+    base = differential.BASE_MS
+    series = Series({"__name__": "x"}, [base, base + 1000, base + 2000], [1.0, STALE, math.nan])
+    with diff_server.running(find(major)) as server:
+        server.write([series])
+        answers = [server.query("x", base + at)["data"]["result"] for at in (500, 1500, 2500)]
+        assert [[one["value"][1] for one in answer] for answer in answers] == [["1"], [], ["NaN"]]
 
 
-@pytest.mark.parametrize(
-    "text", ["foo bar", "1 +", "sum(", "foo{", "rate(foo)", "1 and 1", "foo[5m] + 1", "x{a=b}", "topk(x)"]
-)
-def test_both_refuse(text):
-    with pytest.raises(ValueError):
-        peer.parse(text)
-    with pytest.raises(ValueError):
-        parse(text)
+def test_a_difference_is_found_shrunk_and_printed(monkeypatch, capsys):
+    """Sums that are off by a millionth, in one job alone."""
+    binary = find(2)
+    original = differential.ours
+
+    def wrong(engine, data, expr, times):
+        answer = original(engine, data, expr, times)
+        if "sum" in expr:
+            answer.rows = {
+                labels: [(at, value * (1 + 1e-6)) for at, value in points] for labels, points in answer.rows.items()
+            }
+        return answer
+
+    monkeypatch.setattr(differential, "ours", wrong)
+    differences, counts = differential.run(binary, 60, 5, "2", ["arrays"], show=1)
+    text = capsys.readouterr().out
+    assert differences
+    assert counts["arrays: other values"]
+    assert "def test_difference():" in text
+    shrunk = text.split("shrunk to ")[1].split(" at (")[0]
+    assert len(shrunk) < 40
+    assert "sum" in shrunk
+
+
+def test_expressions_are_promql():
+    for version in ((2, 42), (3, 5), (3, 14)):
+        expressions = diff_expressions.Expressions(Random(3), version, 0)
+        for _ in range(500):
+            parse(expressions.any())
+
+
+def test_the_same_seed_gives_the_same():
+    texts = [[diff_expressions.Expressions(Random(4), (3, 5), 0).any() for _ in range(5)] for _ in range(2)]
+    assert texts[0] == texts[1]
+    first, second = (diff_data.make_series(Random(4), 0) for _ in range(2))
+    assert [(one.labels, one.times) for one in first] == [(one.labels, one.times) for one in second]
+    assert any(is_stale(value) for one in first for value in one.values)
+
+
+def test_shrinking():
+    expr = "sum by (a) (rate(x_total[5m] offset 1m)) / max(y) + 3"
+    assert diff_shrink.shrink_expression(expr, lambda text: "rate" in text) == "rate(x_total[5m])"
+    series = [Series({"__name__": "x", "n": str(n)}, [1, 2, 3], [1.0, 2.0, float(n)]) for n in range(5)]
+
+    def differs(candidate):
+        return any(3 in one.values and 2 in one.times for one in candidate)
+
+    (left,) = diff_shrink.shrink_series(series, differs)
+    assert left.labels == (("__name__", "x"), ("n", "3"))
+    assert len(left.times) == 2
+
+
+def test_what_counts_as_a_difference():
+    def answer(value, error=None):
+        return differential.Answer(error, {} if error else {(): [(0, value)]}, [value], [])
+
+    assert differential.difference("x", answer(1.0), answer(1.0 + 1e-10), 0) is None
+    assert differential.difference("x", answer(1.0), answer(1.0 + 1e-8), 0) == "other values"
+    assert differential.difference("x", answer(0.0), answer(1e-13), 1e-12) is None
+    assert differential.difference("x", answer(math.nan), answer(math.nan), 0) is None
+    assert differential.difference("x", answer(math.inf), answer(1e300), 0) == "other values"
+    assert differential.difference("x", answer(0, "a"), answer(0, "b"), 0) is None
+    assert differential.difference("x", answer(0, "a"), answer(0), 0) == "an error on one side"
+
+
+def test_remote_write_is_protobuf_in_snappy():
+    series = [Series({"__name__": "x"}, [300], [2.5])]
+    request = diff_server.write_request(series, 0, 1000)
+    label = b"\x0a\x08__name__\x12\x01x"
+    sample = b"\x09" + struct.pack("<d", 2.5) + b"\x10\xac\x02"
+    body = b"\x0a" + bytes([len(label)]) + label + b"\x12" + bytes([len(sample)]) + sample
+    assert request == b"\x0a" + bytes([len(body)]) + body
+    assert diff_server.snappy(b"abc") == b"\x03\xf4\x02\x00abc"
+    assert diff_server.varint(300) == b"\xac\x02"

@@ -15,7 +15,14 @@ from watchkeeper.engine.histogram.model import (
     MixedSchemasError,
 )
 from watchkeeper.engine.histogram.notation import from_fields, parse_histogram, to_json, to_notation
-from watchkeeper.engine.histogram.resets import detect_reset, resolved_hint, resolved_hints, stored_hints
+from watchkeeper.engine.histogram.resets import (
+    detect_reset,
+    dropped,
+    resolved_hint,
+    resolved_hints,
+    stored_hints,
+    unhinted,
+)
 from watchkeeper.engine.histogram.sums import HistogramMean, HistogramSum
 from watchkeeper.engine.histogram.trim import trim_lower, trim_upper
 
@@ -36,6 +43,7 @@ __all__ = [
     "detect_reset",
     "deviation",
     "divide",
+    "dropped",
     "fraction",
     "from_classic",
     "from_fields",
@@ -53,5 +61,6 @@ __all__ = [
     "to_schema",
     "trim_lower",
     "trim_upper",
+    "unhinted",
     "variance",
 ]

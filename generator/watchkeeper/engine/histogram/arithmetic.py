@@ -75,7 +75,8 @@ def _pour(into: dict[int, float], buckets: dict[int, float], sign: float) -> Non
 def multiply(histogram: Histogram, factor: float) -> Histogram:
     """All numbers times `factor`; a gauge where that is negative."""
     new = histogram.copy()
-    new.zero_count *= factor
+    if histogram.schema != CUSTOM:
+        new.zero_count *= factor
     new.count *= factor
     new.sum *= factor
     new.positive = {index: value * factor for index, value in histogram.positive.items()}
@@ -88,7 +89,8 @@ def multiply(histogram: Histogram, factor: float) -> Histogram:
 def divide(histogram: Histogram, divisor: float) -> Histogram:
     """All numbers over `divisor`; over 0 no buckets are left, and the rest is infinite or NaN as Go divides."""
     new = histogram.copy()
-    new.zero_count = _over(histogram.zero_count, divisor)
+    if histogram.schema != CUSTOM:
+        new.zero_count = _over(histogram.zero_count, divisor)
     new.count = _over(histogram.count, divisor)
     new.sum = _over(histogram.sum, divisor)
     if divisor == 0:

@@ -34,7 +34,7 @@ def quantile(q: float, histogram: Histogram) -> tuple[float, str | None]:
     rank = (q if upward else 1 - q) * histogram.count
     count = 0.0
     lower = upper = value = 0.0
-    walk = histogram.buckets() if upward else histogram.buckets_down()
+    walk = histogram.buckets(down=not upward)
     for lower_, upper_, value_ in walk:
         if value_ == 0:
             continue

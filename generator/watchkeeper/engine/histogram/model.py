@@ -131,6 +131,11 @@ class Histogram:
         hint, _ = joint_hint(self.counter_reset_hint, other.counter_reset_hint)
         return subtract(self, other).histogram.with_hint(hint)
 
+    def __neg__(self) -> Histogram:
+        from watchkeeper.engine.histogram.arithmetic import negate
+
+        return negate(self)
+
     def compact(self) -> Histogram:
         """The same histogram without its empty buckets."""
         new = self.with_hint(self.counter_reset_hint)
@@ -165,25 +170,29 @@ class Histogram:
             return lower, values[index] if index < len(values) else math.inf, value
         return bound(index - 1, self.schema), bound(index, self.schema), value
 
-    def buckets(self) -> Iterator[Bucket]:
-        """All buckets from the lowest values to the highest, the zero bucket among them if populated."""
-        schema = self.schema
-        for index in sorted(self.negative, reverse=True):
-            yield -bound(index, schema), -bound(index - 1, schema), self.negative[index]
-        if self.zero_count != 0:
-            yield -self.zero_threshold, self.zero_threshold, self.zero_count
-        for index in sorted(self.positive):
-            yield self.bucket(index, self.positive[index])
+    def buckets(self, *, down: bool = False, whole: bool = False) -> Iterator[Bucket]:
+        """All buckets, from the lowest values to the highest or `down`, the zero bucket among them if populated.
 
-    def buckets_down(self) -> Iterator[Bucket]:
-        """All buckets from the highest values to the lowest."""
-        schema = self.schema
-        for index in sorted(self.positive, reverse=True):
-            yield self.bucket(index, self.positive[index])
+        Where a bucket reaches into the zero bucket (merged buckets may), only what is outside of it is its range,
+        unless `whole` ranges are wanted.
+        """
+        zero = 0.0 if whole else self.zero_threshold
+        sides = [self._below(zero, down=down), self._above(zero, down=down)]
+        yield from sides[down]
         if self.zero_count != 0:
             yield -self.zero_threshold, self.zero_threshold, self.zero_count
-        for index in sorted(self.negative):
-            yield -bound(index, schema), -bound(index - 1, schema), self.negative[index]
+        yield from sides[not down]
+
+    def _below(self, zero: float, *, down: bool) -> Iterator[Bucket]:
+        schema = self.schema
+        for index in sorted(self.negative, reverse=not down):
+            inner = bound(index - 1, schema)
+            yield -bound(index, schema), -max(inner, zero), self.negative[index]
+
+    def _above(self, zero: float, *, down: bool) -> Iterator[Bucket]:
+        for index in sorted(self.positive, reverse=down):
+            lower, upper, value = self.bucket(index, self.positive[index])
+            yield (zero if 0 < lower < zero else lower), upper, value
 
     def zero_bounds(self) -> tuple[float, float]:
         """Where the observations in the zero bucket are taken to be: on the side where the others are, else on both."""
@@ -206,6 +215,8 @@ class Histogram:
     # Equality: the same schema, bounds, zero bucket, buckets, sum and count, whatever the hint. NaN equals NaN.
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Histogram):
             return NotImplemented
         return (
@@ -237,7 +248,7 @@ class Histogram:
         from watchkeeper.engine.gofloat import format_g
 
         parts = [f"count:{format_g(self.count)}", f"sum:{format_g(self.sum)}"]
-        for lower, upper, value in self.buckets():
+        for lower, upper, value in self.buckets(whole=True):
             if value != 0:
                 # Negative buckets include their lower bound, positive ones their upper, the zero bucket both.
                 opens = "[" if upper <= 0 or lower < 0 else "("

@@ -71,32 +71,38 @@ def _any_lower(now: Buckets, before: Buckets) -> bool:
     return any(now.get(index, 0.0) < value for index, value in before.items())
 
 
-def stored_hints(samples: Iterable[float | Histogram]) -> list[float | Histogram]:
+def stored_hints(
+    samples: Iterable[float | Histogram], previous: float | Histogram | None = None
+) -> list[float | Histogram]:
     """The samples of one series as a Prometheus server gives them back: with the hints of its storage.
 
     Storage marks gauges, and "not reset" on what follows in the same chunk. A new chunk starts at a reset, found or
     stated, after a float or a staleness marker, and where the layout changes; its first histogram has no hint.
+    `previous` is the sample before the first.
     """
     result: list[float | Histogram] = []
-    previous: Histogram | None = None
     for sample in samples:
-        if not isinstance(sample, Histogram):
-            previous = None
-            result.append(sample)
-            continue
-        if sample.counter_reset_hint == GAUGE:
-            result.append(sample)
-        elif previous is None or not _same_chunk(sample, previous):
-            result.append(sample.with_hint(UNKNOWN))
+        if isinstance(sample, Histogram) and sample.counter_reset_hint != GAUGE:
+            same = isinstance(previous, Histogram) and _same_chunk(sample, previous)
+            result.append(sample.with_hint(NOT_RESET if same else UNKNOWN))
         else:
-            result.append(sample.with_hint(NOT_RESET))
-        previous = None if _is_stale(sample.sum) else sample
+            result.append(sample)
+        previous = sample
     return result
+
+
+def unhinted(samples: Iterable[float | Histogram]) -> list[float | Histogram]:
+    """Samples of a subquery: what storage knew about the neighbours of its histograms holds no longer."""
+    return [
+        sample.with_hint(UNKNOWN) if isinstance(sample, Histogram) and sample.counter_reset_hint != GAUGE else sample
+        for sample in samples
+    ]
 
 
 def _same_chunk(histogram: Histogram, previous: Histogram) -> bool:
     return (
         previous.counter_reset_hint != GAUGE
+        and not _is_stale(previous.sum)
         and histogram.counter_reset_hint != RESET
         and histogram.schema == previous.schema
         and histogram.zero_threshold == previous.zero_threshold

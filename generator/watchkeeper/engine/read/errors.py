@@ -5,6 +5,14 @@ from __future__ import annotations
 _SHOWN = 120  # characters of a long source line in a snippet
 
 
+def excerpt(source: str, start: int, width: int = 1) -> str:
+    """A source line, and under it carets from the 0-based column `start`; cut around them where it is long."""
+    first = max(0, start - _SHOWN // 2) if len(source) > _SHOWN else 0
+    shown = source[first : first + _SHOWN]
+    indent = "".join("\t" if char == "\t" else " " for char in shown[: start - first])
+    return f"{shown}\n{indent}{'^' * max(1, min(width, len(shown) - len(indent)))}"
+
+
 class ReadError(ValueError):
     """A text is not what its format allows.
 
@@ -22,13 +30,7 @@ class ReadError(ValueError):
 
     def snippet(self) -> str:
         """The source line with a caret under the fault, cut around it where it is long; "" where there is none."""
-        if not self.column or not self.source:
-            return ""
-        at = self.column - 1
-        first = max(0, at - _SHOWN // 2) if len(self.source) > _SHOWN else 0
-        shown = self.source[first : first + _SHOWN]
-        indent = "".join("\t" if char == "\t" else " " for char in shown[: at - first])
-        return f"{shown}\n{indent}^"
+        return excerpt(self.source, self.column - 1) if self.column and self.source else ""
 
     def __str__(self) -> str:
         place = [str(part) for part in (self.path, self.line, self.column) if part]
