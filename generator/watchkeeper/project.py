@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.checks import PARTS, WHOLE, run
 from watchkeeper.findings import Excerpt, Finding, Place, sort
 from watchkeeper.load import explain
-from watchkeeper.promql import ParseError, parse
+from watchkeeper.promql import ParseError, parse, walk
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
 from watchkeeper.render.grafana.context import items, sub
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.model import Alert, Group
     from watchkeeper.pack import Dashboard, Pack
-    from watchkeeper.promql.nodes import Expr
+    from watchkeeper.promql.nodes import Expr, Node
     from watchkeeper.settings import Settings
 
     Track = Callable[[Iterable[Any], str], Iterable[Any]]
@@ -40,6 +40,7 @@ class Expression:
     owner: str
     place: Place
     tree: Expr | None
+    nodes: tuple[Node, ...] = ()  # the tree's, parents before children: walked once for all checks
     error: ParseError | None = None
     in_dashboard: bool = False
 
@@ -160,11 +161,12 @@ def panels_of(pack: Pack, dashboards: Iterable[Rendered]) -> dict[str, list[tupl
 
     Where the alert says which, only that one.
     """
-    found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in pack.alerts}
+    alerts = pack.alerts
+    found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in alerts}
     for dashboard in dashboards:
         for panel in dashboard.panels:
             for name in panel.alerts:
-                if name in found and pack.alerts[name].panel in ("", f"{dashboard.uid}/{panel.key}"):
+                if name in found and alerts[name].panel in ("", f"{dashboard.uid}/{panel.key}"):
                     found[name].append((dashboard.uid, panel.key, panel.id))
     return found
 
@@ -217,6 +219,7 @@ def _is_prometheus(item: dict[str, Any]) -> bool:
 def expression(text: str, owner: str, place: Place, *, in_dashboard: bool = False) -> Expression:
     """Parse text; an error is kept, for the check that reports it."""
     try:
-        return Expression(text, owner, place, parse(text, variables=in_dashboard), None, in_dashboard)
+        tree = parse(text, variables=in_dashboard)
     except ParseError as error:
-        return Expression(text, owner, place, None, error, in_dashboard)
+        return Expression(text, owner, place, None, error=error, in_dashboard=in_dashboard)
+    return Expression(text, owner, place, tree, tuple(walk(tree)), in_dashboard=in_dashboard)

@@ -196,7 +196,7 @@ def test_a_stat_shows_one_number(project, board):
     """Of several series it would show one after the other, too small to read."""
     for panel, model in panels(board, "stat"):
         (tree,) = trees(model)
-        assert possible(tree, project.catalogue)[id(tree)] == frozenset(), panel.title
+        assert possible(tuple(walk(tree)), project.catalogue)[id(tree)] == frozenset(), panel.title
 
 
 def test_what_is_not_known_is_not_green(board):
