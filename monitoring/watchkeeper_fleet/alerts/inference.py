@@ -56,26 +56,30 @@ SLOW = Alert(
 STUCK = Alert(
     "InferenceStuck",
     # Calls that hang are in no histogram.
-    expr=f"max by (cluster, node, instance, workload, process) ({OLDEST_IN_PROGRESS}) > 30",
+    expr=f"max by (cluster, node, instance, workload, process, function) ({OLDEST_IN_PROGRESS}) > 30",
     for_="30s",
     severity=Severity.CRITICAL,
     priority="P1",
     team="inference-sre",
-    summary="A call of {{ $labels.workload }} on {{ $labels.instance }} runs for {{ $value | humanizeDuration }}",
-    description="Process {{ $labels.process }} does not answer. Its calls are in no latency figure until they return.",
+    summary="A call of {{ $labels.workload }} {{ $labels.function }} on {{ $labels.instance }} hangs",
+    description=(
+        "It has been running for {{ $value | humanizeDuration }} in process {{ $labels.process }}; "
+        "no latency figure knows of it until it returns."
+    ),
     runbook="inference-stuck",
 )
 
 KERNEL_SLOW = Alert(
     "KernelLatencyP99High",
-    # There is no figure that fits all kernels, so each is held to its own past.
-    expr=f"{KERNEL_P99} > 3 * avg_over_time({KERNEL_P99}[1d] offset 1h)",
+    # There is no figure that fits all kernels, so each is held to its own past: the day before, which a lasting
+    # slowdown is no part of until tomorrow.
+    expr=f"{KERNEL_P99} / avg_over_time({KERNEL_P99}[1d] offset 1d) > 3",
     for_="15m",
     severity=Severity.WARNING,
     priority="P2",
     team="inference-sre",
-    summary="Kernel {{ $labels.kernel }} of {{ $labels.workload }} is three times slower than yesterday",
-    description="Its 99th percentile is {{ $value | humanizeDuration }}.",
+    summary="Kernel {{ $labels.kernel }} of {{ $labels.workload }} is much slower than yesterday",
+    description="Its 99th percentile is {{ $value | humanize }} times that of the day before.",
     runbook="kernel-latency-p99-high",
 )
 
@@ -118,7 +122,7 @@ DRIFT = Alert(
 
 WEIGHTS_CHANGED = Alert(
     "WeightsChangedLive",
-    expr=f"increase({DTYPE_CHANGES}[5m]) > 0 and on (instance, process) {READY} == 1",
+    expr=f"increase({DTYPE_CHANGES}[5m]) > 0 and on (cluster, instance, process) {READY} == 1",
     keep_firing_for="15m",
     severity=Severity.CRITICAL,
     priority="P1",

@@ -19,13 +19,21 @@ from watchkeeper_fleet.metrics.external import (
     NODE_CONDITION,
     NODE_OOM_KILLS,
     NODE_UNSCHEDULABLE,
+    POD_PHASE,
     POD_READY,
     REQUESTS,
     RESTARTS,
     TERMINATED_REASON,
 )
 
-GPU_REQUEST = REQUESTS.where(resource="nvidia_com_gpu")
+# Whole devices, and slices of them (MIG).
+GPU_RESOURCE = re("nvidia_com_(gpu|mig_.*)")
+GPU_REQUEST = REQUESTS.where(resource=GPU_RESOURCE)
+# XIDs that are faults of the application.
+APPLICATION_XIDS = "13|31|43|45"
+# Interfaces that carry nothing out of the host, or whose traffic is counted on another one as well.
+INNER_DEVICES = "lo|veth.*|cni.*|cali.*|docker.*|br-.*|bond.*|ib.*"
+CORDONED = f"on (cluster, node) max by (cluster, node) ({NODE_UNSCHEDULABLE}) == 1"
 ON_CONTAINER = "on (cluster, namespace, pod, container)"
 ON_POD = "on (cluster, namespace, pod)"
 
@@ -39,7 +47,7 @@ READY = Recording(
 NOT_READY = Alert(
     "GPUNodeNotReady",
     # A cordoned node is somebody's doing.
-    expr=f"{READY} == 0 unless on (cluster, node) max by (cluster, node) ({NODE_UNSCHEDULABLE}) == 1",
+    expr=f"{READY} == 0 unless {CORDONED}",
     for_="1m",
     severity=Severity.CRITICAL,
     priority="P1",
@@ -51,13 +59,13 @@ NOT_READY = Alert(
 
 CASCADE = Alert(
     "GPUNodeCascade",
-    # Nodes that fell within minutes of each other, not those that have been out for a week.
-    expr=f"count by (cluster) ({READY} == 0 and max_over_time({READY}[5m]) == 1) >= 2",
+    # Nodes that fell within minutes of each other: not those that have been out for a week, nor those being serviced.
+    expr=f"count by (cluster) (({READY} == 0 and max_over_time({READY}[10m]) == 1) unless {CORDONED}) >= 2",
     keep_firing_for="15m",
     severity=Severity.CRITICAL,
     priority="P1",
     team="gpu-platform",
-    summary="{{ $value | humanize }} GPU nodes of {{ $labels.cluster }} fell out within 5 minutes",
+    summary="{{ $value | humanize }} GPU nodes of {{ $labels.cluster }} fell out within 10 minutes",
     description="Load that a balancer moves from the first to the next brings down one after another.",
     runbook="gpu-node-cascade",
 )
@@ -65,7 +73,12 @@ CASCADE = Alert(
 CONTAINER_OOM = Alert(
     "ContainerOOMKilled",
     # The reason stays until the next end, so only a restart makes it news.
-    expr=(f"increase({RESTARTS}[10m]) > 0 and {ON_CONTAINER} {TERMINATED_REASON.where(reason='OOMKilled')} == 1"),
+    # Of these series kube-state-metrics says no node: what stands there is its own.
+    expr=(
+        f"max by (cluster, namespace, pod, container) (increase({RESTARTS}[10m])) > 0 and {ON_CONTAINER}"
+        f" {TERMINATED_REASON.where(reason='OOMKilled')} == 1"
+    ),
+    keep_firing_for="10m",
     severity=Severity.WARNING,
     priority="P2",
     team="inference-sre",
@@ -76,19 +89,24 @@ CONTAINER_OOM = Alert(
 
 NODE_OOM = Alert(
     "NodeOOMKill",
+    # The kernel counts both kills of a host without memory and kills of a container at its own limit, so it can't page.
     expr=f"increase({NODE_OOM_KILLS}[5m]) > 0",
     keep_firing_for="10m",
-    severity=Severity.CRITICAL,
-    priority="P1",
+    severity=Severity.WARNING,
+    priority="P2",
     team="gpu-platform",
     summary="The kernel of {{ $labels.node }} kills processes for want of memory",
-    description="{{ $value | humanize }} in 5 minutes. The host is out of memory, and the kernel chooses who dies.",
+    description="{{ $value | humanize }} in 5 minutes: the host ran out of memory, or a container reached its limit.",
     runbook="node-oom-kill",
 )
 
 NO_LIMIT = Alert(
     "GPUPodWithoutMemoryLimit",
-    expr=f"{GPU_REQUEST} > 0 unless {ON_CONTAINER} {LIMITS.where(resource='memory')}",
+    expr=(
+        f"max by (cluster, namespace, pod, container) ({GPU_REQUEST}) > 0"
+        f" and {ON_POD} {POD_PHASE.where(phase='Running')} == 1"
+        f" unless {ON_CONTAINER} {LIMITS.where(resource='memory')}"
+    ),
     for_="15m",
     severity=Severity.WARNING,
     priority="P2",
@@ -114,7 +132,7 @@ HOT = Alert(
 XID = Alert(
     "GPUXidError",
     # 13, 31, 43 and 45 are faults of the application, and each known XID exists at 0 from the start.
-    expr=f"increase({XID_ERRORS.where(xid=not_(re('13|31|43|45')))}[10m]) > 0",
+    expr=f"increase({XID_ERRORS.where(xid=not_(re(APPLICATION_XIDS)))}[10m]) > 0",
     keep_firing_for="1h",
     severity=Severity.WARNING,
     priority="P2",
@@ -152,16 +170,16 @@ PULL = Alert(
     "WeightPullSaturatesNetwork",
     # The interfaces of the hosts were not full in the incident: the way out of the cluster was.
     expr=(
-        f"sum by (cluster) (rate({NETWORK_RECEIVED.where(device=not_(re('lo|veth.*|cni.*|ib.*')))}[2m]))"
-        f" > on (cluster) (0.8 * max by (cluster) ({EGRESS_CAPACITY}))"
-        " and on (cluster)"
+        f"sum by (cluster) (rate({NETWORK_RECEIVED.where(device=not_(re(INNER_DEVICES)))}[2m]))"
+        f" / on (cluster) max by (cluster) ({EGRESS_CAPACITY}) > 0.8"
+        f" and on (cluster)"
         f" count by (cluster) ({POD_READY.where(condition='false')} == 1 and {ON_POD} {GPU_REQUEST}) >= 4"
     ),
     for_="5m",
     severity=Severity.WARNING,
     priority="P2",
     team="gpu-platform",
-    summary="{{ $labels.cluster }} pulls {{ $value | humanize1024 }}B/s, near all that its way out carries",
+    summary="{{ $labels.cluster }} uses {{ $value | humanizePercentage }} of what its way out carries",
     description="Several GPU pods start at once and fetch their weights: each waits for all.",
     runbook="weight-pull-saturates-network",
 )

@@ -6,10 +6,11 @@ from watchkeeper_fleet.metrics.exporter import PROCESS_CPU, PROCESSES_LOST
 
 ZOMBIE = Alert(
     "ZombieRank",
-    # An idle server makes no progress either, and a collective that waits burns CPU too: both together are a zombie.
+    # An idle server makes no progress either, so work must have been in hand all the while; a collective that waits
+    # burns CPU too.
     expr=(
-        f"time() - {PROGRESS_TIMESTAMP} > 300 and {WORK_IN_PROGRESS} == 1"
-        f" and on (instance, process) rate({PROCESS_CPU}[2m]) > 0.5"
+        f"time() - {PROGRESS_TIMESTAMP} > 300 and min_over_time({WORK_IN_PROGRESS}[5m]) == 1"
+        f" and on (cluster, instance, process) rate({PROCESS_CPU}[2m]) > 0.5"
     ),
     for_="1m",
     severity=Severity.CRITICAL,

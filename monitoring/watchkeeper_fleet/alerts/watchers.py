@@ -1,6 +1,7 @@
 """Watching the watchers: a green wall means nothing if what paints it has stopped."""
 
 from watchkeeper import Alert, Group, Severity, re
+from watchkeeper_fleet.alerts.nodes import GPU_RESOURCE
 from watchkeeper_fleet.metrics.agent import PROCESS_INFO
 from watchkeeper_fleet.metrics.exporter import SPOOL_FILES
 from watchkeeper_fleet.metrics.external import (
@@ -32,7 +33,7 @@ WATCHDOG = Alert(
 EXPORTER_DOWN = Alert(
     "ExporterDown",
     # absent() too, or a job that vanished altogether is green.
-    expr='up{job=~"watchkeeper|watchkeeper-trunk"} == 0 or absent(up{job="watchkeeper"})',
+    expr='up{job=~"watchkeeper|watchkeeper-trunk|blackbox-.*"} == 0 or absent(up{job="watchkeeper"})',
     for_="3m",
     severity=Severity.WARNING,
     priority="P2",
@@ -56,9 +57,10 @@ SPOOL = Alert(
 
 MISSING = Alert(
     "MetricsMissing",
+    # Of these series kube-state-metrics says no node: what stands there is its own.
     expr=(
-        f"({REQUESTS.where(resource='nvidia_com_gpu')} > 0 and {ON_POD} {POD_PHASE.where(phase='Running')} == 1)"
-        f" unless {ON_POD} {PROCESS_INFO}"
+        f"max by (cluster, namespace, pod, container) ({REQUESTS.where(resource=GPU_RESOURCE)}) > 0"
+        f" and {ON_POD} {POD_PHASE.where(phase='Running')} == 1 unless {ON_POD} {PROCESS_INFO}"
     ),
     for_="10m",
     severity=Severity.WARNING,
@@ -71,20 +73,20 @@ MISSING = Alert(
 
 KUBE_STATE = Alert(
     "KubeStateMetricsDown",
-    # Without it no node is ever not ready, and no pod ever lacks anything.
-    expr='absent(up{job="kube-state-metrics"} == 1)',
+    # Without it no node is ever not ready, and no pod ever lacks anything. A cluster is known by our own exporters.
+    expr='count by (cluster) (up{job="watchkeeper"}) unless on (cluster) up{job="kube-state-metrics"} == 1',
     for_="5m",
     severity=Severity.CRITICAL,
     priority="P1",
     team="monitoring",
-    summary="kube-state-metrics is gone",
+    summary="kube-state-metrics of {{ $labels.cluster }} is gone",
     description="Alerts about nodes and pods can't fire: what looks green there is unknown.",
     runbook="kube-state-metrics-down",
 )
 
 RULES = Alert(
     "RuleEvaluationFailing",
-    expr=f"increase({RULE_FAILURES}[5m]) > 0 or increase({MISSED_ITERATIONS}[5m]) > 0",
+    expr=f"increase({RULE_FAILURES}[5m]) > 2 or increase({MISSED_ITERATIONS}[5m]) > 2",
     keep_firing_for="10m",
     severity=Severity.CRITICAL,
     priority="P1",
