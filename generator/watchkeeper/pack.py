@@ -12,7 +12,7 @@ from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, ch
 from watchkeeper.runbook import Runbook, read_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
 # A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
@@ -190,6 +190,25 @@ class Pack:
         groups = tuple(
             dataclasses.replace(group, rules=tuple(changed(rule) for rule in group.rules)) for group in self.groups
         )
+        return dataclasses.replace(self, groups=groups)
+
+    def reassign(self, teams: Mapping[str, str]) -> Pack:
+        """Return the pack with its alerts given to other teams: `{"gpu-platform": "platform"}`.
+
+        Raises:
+            DefinitionError: no alert is that team's.
+        """
+        place = caller()
+        known = sorted({alert.team for alert in self.alerts.values()})
+        for team in teams:
+            if team not in known:
+                message = f'no alert is the team "{team}"\'s{nearest(team, known)}'
+                raise DefinitionError(message, place, f"the teams are {', '.join(known)}")
+
+        def given(rule: Rule) -> Rule:
+            return rule.replace(team=teams[rule.team]) if isinstance(rule, Alert) and rule.team in teams else rule
+
+        groups = tuple(dataclasses.replace(group, rules=tuple(map(given, group.rules))) for group in self.groups)
         return dataclasses.replace(self, groups=groups)
 
     def build(self, dashboard: Dashboard) -> Any:

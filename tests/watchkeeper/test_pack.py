@@ -114,6 +114,10 @@ def test_replace(pack):
     assert pack.groups[0].interval == ""
 
 
+def test_reassign(pack):
+    assert {alert.team for alert in pack.reassign({"sre": "platform"}).alerts.values()} == {"platform"}
+
+
 def test_add(pack):
     gauge, group = Gauge("ours", "Ours."), Group("ours", [Recording("ours:max", "max(ours)")])
     more = pack.add(gauge, group, {"uid": "ours"}, Pack(target_labels=("job", "cluster")))
@@ -130,6 +134,7 @@ def test_add(pack):
         (lambda p: p.without("TargetDwn", reason="x"), 'the pack has no "TargetDwn"; did you mean "TargetDown"?'),
         (lambda p: p.without("target", reason="x"), 'the pack has no "target"; did you mean "targets"?'),
         (lambda p: p.replace("TargetDwn", for_="5m"), 'the pack has no "TargetDwn"; did you mean "TargetDown"?'),
+        (lambda p: p.reassign({"ser": "x"}), 'no alert is the team "ser"\'s; did you mean "sre"?'),
         (lambda p: p.without("TargetDown", reason=" "), 'without("TargetDown") needs a reason'),
         (
             lambda p: p.without("Other", reason="gone").replace("Other", for_="1m"),
