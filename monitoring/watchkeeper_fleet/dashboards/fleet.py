@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import watchkeeper.dashboards as d
 from watchkeeper.contract import not_, re, selector
 from watchkeeper_fleet.alerts.nodes import (
+    APPLICATION_XIDS,
     CASCADE,
     CONTAINER_OOM,
+    CORDONED,
     DEVICE_LOST,
+    GPU_RESOURCE,
     HOT,
+    INNER_DEVICES,
     NO_LIMIT,
     NODE_OOM,
     NOT_READY,
@@ -31,6 +35,7 @@ from watchkeeper_fleet.dashboards.parts import (
     NODES,
     bands,
     board,
+    colours,
     column,
     counted,
     events,
@@ -62,6 +67,7 @@ from watchkeeper_fleet.metrics.external import (
     NETWORK_RECEIVED,
     NODE_OOM_KILLS,
     NODE_UNSCHEDULABLE,
+    POD_PHASE,
     POD_READY,
     REQUESTS,
     RESTARTS,
@@ -98,29 +104,33 @@ WARMTH, LIMIT, SLOWED = (
     SLOWDOWN_TEMPERATURE.where(**NODES),
     THROTTLED.where(reason="thermal", **NODES),
 )
-# 13, 31, 43 and 45 are faults of the application.
-XIDS = XID_ERRORS.where(xid=not_(re("13|31|43|45")), **NODES)
+XIDS = XID_ERRORS.where(xid=not_(re(APPLICATION_XIDS)), **NODES)
 UNCORRECTED, UNMAPPED = ECC_ERRORS.where(kind="uncorrected", **NODES), ROW_REMAP_FAILED.where(**NODES)
 KILLS, ENDED = NODE_OOM_KILLS.where(**NODES), PROCESSES_LOST.where(**WORK)
 INFO, PROGRESS = PROCESS_INFO.where(**WORK), PROGRESS_TIMESTAMP.where(**WORK)
 # What kube-state-metrics says of restarts and readiness names no node.
 OUT_OF_MEMORY = (
-    f"increase({RESTARTS.where(**CLUSTERS)}[10m]) and {ON_CONTAINER}"
+    f"max by (cluster, namespace, pod, container) (increase({RESTARTS.where(**CLUSTERS)}[10m])) and {ON_CONTAINER}"
     f" {TERMINATED_REASON.where(reason='OOMKilled', **CLUSTERS)} == 1"
 )
-GPU_PODS = REQUESTS.where(resource="nvidia_com_gpu", **NODES)
-UNLIMITED = f"{GPU_PODS} > 0 unless {ON_CONTAINER} {LIMITS.where(resource='memory', **CLUSTERS)}"
-RECEIVED = NETWORK_RECEIVED.where(device=not_(re("lo|veth.*|cni.*|ib.*")), **CLUSTERS)
+GPU_PODS = REQUESTS.where(resource=GPU_RESOURCE, **NODES)
+# As in the alert, but for the node, which is what one looks for on this board; requests name it.
+UNLIMITED = (
+    f"max by (cluster, node, namespace, pod, container) ({GPU_PODS}) > 0"
+    f" and {ON_POD} {POD_PHASE.where(phase='Running', **CLUSTERS)} == 1"
+    f" unless {ON_CONTAINER} {LIMITS.where(resource='memory', **CLUSTERS)}"
+)
+RECEIVED = NETWORK_RECEIVED.where(device=not_(re(INNER_DEVICES)), **CLUSTERS)
 WAY_OUT = f"max by (cluster) ({EGRESS_CAPACITY.where(**CLUSTERS)})"
+WAY_OUT_USED = f"sum by (cluster) (rate({RECEIVED}[2m])) / on (cluster) {WAY_OUT}"
 
-# As in the alerts, whose comparisons have no one number.
+# As in the alert, whose comparisons have no one number.
 CLOSE = 3  # °C below the device's own limit
 SLOWED_SECONDS = 30  # of 300
-NEARLY_FULL = 0.8  # of the way out
 
 WORKING = (
-    f"time() - {PROGRESS} and {WORK_IN_PROGRESS.where(**WORK)} == 1"
-    f" and on (instance, process) rate({PROCESS_CPU.where(**WORK)}[2m]) > 0.5"
+    f"time() - {PROGRESS} and min_over_time({WORK_IN_PROGRESS.where(**WORK)}[5m]) == 1"
+    f" and on (cluster, instance, process) rate({PROCESS_CPU.where(**WORK)}[2m]) > 0.5"
 )
 
 
@@ -174,8 +184,11 @@ def _summary(pack: Pack) -> list[Any]:
         ),
         tile(
             "Nodes not ready",
-            counted(f"{IS_READY} == 0", IS_READY),
-            "Nodes with GPUs that Kubernetes counts out. No data: kube-state-metrics is gone, and nothing is known.",
+            counted(f"{IS_READY} == 0 unless {CORDONED}", IS_READY),
+            (
+                "Nodes with GPUs that Kubernetes counts out, but for cordoned ones. No data: kube-state-metrics is "
+                "gone, and nothing is known."
+            ),
         ),
         tile(
             "GPUs lost",
@@ -197,8 +210,8 @@ def _summary(pack: Pack) -> list[Any]:
             "Zombie ranks",
             counted(f"({WORKING}) > {level(pack, ZOMBIE)}", PROGRESS),
             (
-                "Processes that burn CPU with work in hand and finish nothing. One is enough to hold up all ranks of a "
-                "job."
+                "Processes that burn CPU, have had work in hand all the while and finish nothing. One is enough to "
+                "hold up all ranks of a job."
             ),
         ),
         tile(
@@ -212,10 +225,11 @@ def _summary(pack: Pack) -> list[Any]:
             "Killed by the kernel",
             f"sum(increase({KILLS}[5m]))",
             (
-                "Processes, in the last 5 minutes, because a host ran out of memory. Which one dies is chance: find "
-                "who took it."
+                "Processes, in the last 5 minutes: a container reached its own limit (see beside), or a whole host ran "
+                "out of memory, and then which one dies is chance."
             ),
             decimals=0,
+            thresholds=colours(pack, NODE_OOM),
         ),
         tile(
             "Containers over their limit",
@@ -226,19 +240,19 @@ def _summary(pack: Pack) -> list[Any]:
         tile(
             "GPU pods without limit",
             counted(UNLIMITED, GPU_PODS),
-            "Containers that may take the memory of the whole host. Not tonight's fire, but the fuel of the next one.",
+            "Running, and free to take the memory of the whole host. Not tonight's fire, but the fuel of the next one.",
             thresholds={1: "orange"},
         ),
         tile(
             "Way out in use",
-            f"max(sum by (cluster) (rate({RECEIVED}[2m])) / on (cluster) {WAY_OUT})",
+            f"max({WAY_OUT_USED})",
             (
                 "Of what the way out of the cluster carries. Full: all wait for each other. No data: no capacity is "
                 "configured."
             ),
             unit="percentunit",
             decimals=0,
-            thresholds={NEARLY_FULL: "orange"},
+            thresholds=colours(pack, PULL),
         ),
     ]
 
@@ -312,7 +326,7 @@ def _nodes(pack: Pack) -> list[Any]:
     by = "by (cluster, node)"
     # Alerts about a function or a branch have no node, and so no line in the table.
     firing = f"count {by} ({_alerts(severity=re('critical|warning'))})"
-    fell_out = f"{IS_READY} == 0 and max_over_time({IS_READY}[5m]) == 1"
+    fell_out = f"({IS_READY} == 0 and max_over_time({IS_READY}[10m]) == 1) unless {CORDONED}"
     return [
         d.state_timeline(
             "Nodes that fell out",
@@ -328,12 +342,12 @@ def _nodes(pack: Pack) -> list[Any]:
             alerts=names(pack, NOT_READY),
         ),
         d.timeseries(
-            "Nodes out within 5 minutes",
+            "Nodes out within 10 minutes",
             f"count by (cluster) ({fell_out}) or 0 * count by (cluster) ({IS_READY})",
             legend="{{cluster}}",
             description=(
                 "Two and more: load that moves from one node to the next brings them down in turn. Take load away "
-                "before bringing nodes back."
+                "before bringing nodes back. Cordoned ones are left out."
             ),
             unit="short",
             min=0,
@@ -454,8 +468,8 @@ def _processes(pack: Pack) -> list[Any]:
             f"topk(10, {WORKING})",
             legend="{{workload}} rank {{rank}} on {{node}}",
             description=(
-                "Time since the last finished step or request of processes that have work and burn CPU, the ten "
-                "longest. All ranks of a job at once: a collective that waits for a rank which is dead."
+                "Time since the last finished step or request of processes that burn CPU and have had work for 5 "
+                "minutes, the ten longest. All ranks of a job at once: they wait for one that is dead."
             ),
             links=[to("Do their GPUs wait for data?", "gpu-stall")],
             unit="s",
@@ -517,7 +531,8 @@ def _memory(pack: Pack) -> list[Any]:
             "Kills by the kernel in 5 minutes",
             events(f"increase({KILLS}[5m])", KILLS, NODE),
             description=(
-                "The whole host was out of memory. Look for a pod without a limit on that node, in the table here."
+                "With a restart beside it: that container was over its own limit. Without one the host itself may have "
+                "run out of memory: look for a pod without a limit on that node, in the table here."
             ),
             unit="short",
             min=0,
@@ -543,9 +558,11 @@ def _memory(pack: Pack) -> list[Any]:
         d.table(
             "GPU pods without a memory limit",
             UNLIMITED,
-            description="Each may take its host down with it. Nothing here is good, if the tile above shows a number.",
-            columns={**pods, "Value": "GPUs"},
-            units={"GPUs": "short"},
+            description=(
+                "Each runs, and may take its host down with it. Nothing here is good, if the tile above shows a number."
+            ),
+            columns={**pods, "Value": "GPUs or slices"},
+            units={"GPUs or slices": "short"},
             sort_by="Node",
             width=8,
             alerts=names(pack, NO_LIMIT),
@@ -554,12 +571,12 @@ def _memory(pack: Pack) -> list[Any]:
 
 
 def _network(pack: Pack) -> list[Any]:
-    by_node = NETWORK_RECEIVED.where(device=not_(re("lo|veth.*|cni.*|ib.*")), **NODES)
+    by_node = NETWORK_RECEIVED.where(device=not_(re(INNER_DEVICES)), **NODES)
     not_ready = f"{POD_READY.where(condition='false', **CLUSTERS)} == 1 and {ON_POD} {GPU_PODS}"
     return [
         d.timeseries(
             "Received, of what the way out carries",
-            f"sum by (cluster) (rate({RECEIVED}[2m])) / on (cluster) {WAY_OUT}",
+            WAY_OUT_USED,
             legend="{{cluster}}",
             description=(
                 "The way out (a NAT gateway, a peering) fills long before the hosts' interfaces do. Above the line "
@@ -569,8 +586,6 @@ def _network(pack: Pack) -> list[Any]:
             unit="percentunit",
             min=0,
             width=8,
-            thresholds={NEARLY_FULL: "orange"},
-            custom=LINE,
             alerts=names(pack, PULL),
         ),
         d.timeseries(

@@ -160,7 +160,7 @@ def _processes(pack: Pack) -> list[Any]:
         d.timeseries(
             "Expected in 30 minutes",
             f"predict_linear({FLOOR.where(**PROCESSES)}[30m], 1800)"
-            f" / on (instance, gpu) group_left () {GPU_TOTAL.where(**DEVICES)}",
+            f" / on (cluster, instance, gpu) group_left () {GPU_TOTAL.where(**DEVICES)}",
             legend=PROCESS,
             description="Where the floor of allocated memory will be, as a share of the device: above 100 % is a leak.",
             unit="percentunit",
@@ -172,7 +172,7 @@ def _processes(pack: Pack) -> list[Any]:
         ),
         d.timeseries(
             "Taken within a minute",
-            f"({HELD} - min_over_time({HELD}[1m])) / on (instance, gpu) group_left () {TOTAL}",
+            f"({HELD} - min_over_time({HELD}[1m])) / on (cluster, instance, gpu) group_left () {TOTAL}",
             legend=PROCESS,
             description="The share of the device that a process took within a minute: loading, or a large batch.",
             unit="percentunit",

@@ -25,7 +25,6 @@ from watchkeeper_fleet.alerts.serving import REQUESTS as INGRESS_CALLS
 from watchkeeper_fleet.dashboards.parts import (
     BARS,
     CLUSTERS,
-    LINE,
     colours,
     counted,
     events,
@@ -65,9 +64,10 @@ CALLING, SLOWEST, FAILED = CALLS.where(**FUNCTIONS), P99.where(**FUNCTIONS), ERR
 OLDEST, NANS = OLDEST_IN_PROGRESS.where(**FUNCTIONS), NONFINITE.where(**FUNCTIONS)
 BUCKETS = LATENCY.bucket.where(**FUNCTIONS)
 PSI, SAMPLES = EMBEDDING_PSI.where(**WORKLOADS), EMBEDDING_SAMPLES.where(**WORKLOADS)
-CHANGED = f"increase({DTYPE_CHANGES.where(**WORKLOADS)}[5m]) and on (instance, process) {READY.where(**WORKLOADS)} == 1"
+SERVING = f"on (cluster, instance, process) {READY.where(**WORKLOADS)} == 1"
+CHANGED = f"increase({DTYPE_CHANGES.where(**WORKLOADS)}[5m]) and {SERVING}"
 KERNELS = KERNEL_P99.where(**WORKLOADS)
-AGAINST_YESTERDAY = f"{KERNELS} / avg_over_time({KERNELS}[1d] offset 1h)"
+AGAINST_YESTERDAY = f"{KERNELS} / avg_over_time({KERNELS}[1d] offset 1d)"
 ENDPOINTS = PROBE_SUCCESS.where(job="blackbox-inference", **CLUSTERS)
 VECTORS = PROBE_SUCCESS.where(job="blackbox-vector-database", **CLUSTERS)
 REFUSED, REQUESTED = INGRESS_ERRORS.where(**CLUSTERS), INGRESS_CALLS.where(**CLUSTERS)
@@ -75,8 +75,6 @@ REFUSED, REQUESTED = INGRESS_ERRORS.where(**CLUSTERS), INGRESS_CALLS.where(**CLU
 # The second conditions of the alerts: fewer calls, or a smaller window, say nothing.
 CALLED = f"{CALLING} > 0.1"
 LARGE_ENOUGH = f"{SAMPLES} >= 1000"
-# As in the alert, whose comparison has no one number.
-TIMES_SLOWER = 3
 
 UP = {0: ("does not answer", "red"), 1: ("answers", "green")}
 
@@ -179,8 +177,8 @@ def _summary(pack: Pack) -> list[Any]:
         ),
         tile(
             "Kernels slower",
-            counted(f"{AGAINST_YESTERDAY} > {TIMES_SLOWER}", KERNELS),
-            "Kernels whose p99 is three times what it was. Together with heat: the device slows itself down.",
+            counted(f"{AGAINST_YESTERDAY} > {level(pack, KERNEL_SLOW)}", KERNELS),
+            "Kernels whose p99 is far above that of the day before. Together with heat: the device slows itself down.",
             thresholds={1: "orange"},
         ),
         tile(
@@ -341,8 +339,8 @@ def _errors(pack: Pack) -> list[Any]:
         ),
         d.timeseries(
             "Oldest call under way",
-            f"max by (cluster, node, instance, workload, process) ({OLDEST})",
-            legend=PROCESS,
+            f"max by (cluster, node, instance, workload, process, function) ({OLDEST})",
+            legend=f"{FUNCTION}, {{{{process}}}} on {{{{node}}}}",
             description=(
                 "A slope of one second a second is a call that does not return: that process hangs, and only a restart "
                 "frees it. Several at once: they wait for each other, or for the same thing."
@@ -476,15 +474,13 @@ def _kernels(pack: Pack) -> list[Any]:
             AGAINST_YESTERDAY,
             legend=kernel,
             description=(
-                "How many times slower than over the last day. All kernels together: heat or a power limit. One: "
-                "another version of it, or another shape of input. No data in the first hour of a workload."
+                "How many times slower than on the day before. All kernels together: heat or a power limit. One: "
+                "another version of it, or another shape of input. No data on the first day of a workload."
             ),
             links=[to("Heat of the devices", "fleet")],
             unit="suffix: times",
             min=0,
             decimals=1,
-            thresholds={TIMES_SLOWER: "orange"},
-            custom=LINE,
             alerts=names(pack, KERNEL_SLOW),
         ),
         d.timeseries(

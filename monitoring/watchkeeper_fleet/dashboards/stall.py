@@ -121,7 +121,7 @@ def _gpus(pack: Pack) -> list[Any]:
         ),
         d.timeseries(
             "Utilisation of the same GPUs",
-            f"{BUSY} and on (instance, gpu) {OFFERING}",
+            f"{BUSY} and on (cluster, instance, gpu) {OFFERING}",
             legend="{{node}} GPU {{gpu}}",
             description=(
                 "Falls where stalls rise. High in spite of stalls: kernels that spin, as collectives do while they "

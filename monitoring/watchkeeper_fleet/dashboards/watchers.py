@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import watchkeeper.dashboards as d
 from watchkeeper.contract import re, selector
+from watchkeeper_fleet.alerts.nodes import GPU_RESOURCE
 from watchkeeper_fleet.alerts.watchers import (
     EXPORTER_DOWN,
     KUBE_STATE,
@@ -51,15 +52,21 @@ from watchkeeper_fleet.metrics.external import (
 if TYPE_CHECKING:
     from watchkeeper import Pack
 
-EXPORTERS = selector("up", job=re("watchkeeper|watchkeeper-trunk"), **NODES)
+EXPORTERS = selector("up", job=re("watchkeeper|watchkeeper-trunk|blackbox-.*"), **NODES)
 NONE_AT_ALL = f"absent({selector('up', job='watchkeeper', **NODES)})"
-KUBE = selector("up", job="kube-state-metrics", **CLUSTERS)
+# A cluster is known by our own exporters: 0 where it has them and no kube-state-metrics.
+KUBE = (
+    f"max by (cluster) ({selector('up', job='kube-state-metrics', **CLUSTERS)})"
+    f" or 0 * count by (cluster) ({selector('up', job='watchkeeper', **CLUSTERS)})"
+)
 
 FILES, UNREADABLE = SPOOL_FILES.where(**NODES), SPOOL_FILES.where(state=re("corrupt|refused"), **NODES)
 DRIVERS = NVML_UP.where(**NODES)
-GPU_PODS = REQUESTS.where(resource="nvidia_com_gpu", **NODES)
+GPU_PODS = REQUESTS.where(resource=GPU_RESOURCE, **NODES)
+# As in the alert, but for the node, by which one sees that an exporter is to blame; requests name it.
 SILENT = (
-    f"({GPU_PODS} > 0 and {ON_POD} {POD_PHASE.where(phase='Running', **CLUSTERS)} == 1)"
+    f"max by (cluster, node, namespace, pod, container) ({GPU_PODS}) > 0"
+    f" and {ON_POD} {POD_PHASE.where(phase='Running', **CLUSTERS)} == 1"
     f" unless {ON_POD} {PROCESS_INFO.where(**CLUSTERS)}"
 )
 FAILED, MISSED = RULE_FAILURES.where(**CLUSTERS), MISSED_ITERATIONS.where(**CLUSTERS)
@@ -70,8 +77,9 @@ REFUSED = (
 )
 RELOADED, AM_RELOADED = CONFIG_RELOAD.where(**CLUSTERS), ALERTMANAGER_RELOAD.where(**CLUSTERS)
 
-# As in the alert, which compares two values with two numbers.
+# As in the alerts, which compare two values with a number each.
 SHARE_REFUSED = 0.01
+EVALUATIONS = 2  # that may fail or be left out in 5 minutes
 
 DOWN_UP = {0: ("down", "red"), 1: ("up", "green")}
 QUIET = {"legend": {"showLegend": False}}
@@ -111,13 +119,12 @@ def _summary(pack: Pack) -> list[Any]:
             thresholds={None: "red", 1: "green"},
         ),
         tile(
-            "Rules that fail",
-            f"sum(increase({FAILED}[5m])) + sum(increase({MISSED}[5m]))",
+            "Rule groups that fail",
+            counted(f"increase({FAILED}[5m]) > {EVALUATIONS} or increase({MISSED}[5m]) > {EVALUATIONS}", FAILED),
             (
-                "Evaluations that failed or were left out in 5 minutes. Their alerts may not fire. No data: nobody "
-                "watches Prometheus."
+                f"More than {EVALUATIONS} of their evaluations in 5 minutes failed or were left out: their alerts may "
+                "not fire. No data: nobody watches Prometheus."
             ),
-            decimals=0,
         ),
         tile(
             "Notifications dropped",
@@ -144,15 +151,15 @@ def _summary(pack: Pack) -> list[Any]:
         ),
         tile(
             "kube-state-metrics",
-            f"min(max by (cluster) ({KUBE})) or vector(0)",
-            "Down: nodes and pods are unknown, and what looks green about them is not.",
+            f"min({KUBE}) or vector(0)",
+            "Down in one cluster at least: its nodes and pods are unknown, and what looks green about them is not.",
             values=DOWN_UP,
             thresholds={None: "red", 1: "green"},
         ),
         tile(
             "Exporters down",
             f"count({EXPORTERS} == 0) or sum({NONE_AT_ALL}) or 0 * count({EXPORTERS})",
-            "Of GPU hosts and trunk. Nothing is known of what they watch. It is 1 too where the whole job is gone.",
+            "Of GPU hosts, trunk and probes. Nothing is known of what they watch. It is 1 too where no host is scraped.",
             thresholds={1: "orange"},
         ),
         tile(
@@ -224,9 +231,12 @@ def _alerting(pack: Pack) -> list[Any]:
         ),
         d.state_timeline(
             "kube-state-metrics over time",
-            f"max by (cluster) ({KUBE}) or absent({KUBE}) - 1",
+            KUBE,
             legend="{{cluster}} kube-state-metrics",
-            description="Red or a gap: whatever Kubernetes says of nodes and pods was unknown then, not fine.",
+            description=(
+                "By cluster, of those that have our exporters. Red or a gap: whatever Kubernetes says of its nodes and "
+                "pods was unknown then, not fine."
+            ),
             unit="short",
             values=DOWN_UP,
             options=QUIET,
@@ -241,13 +251,13 @@ def _alerting(pack: Pack) -> list[Any]:
                 d.target(f"increase({MISSED}[5m]) > 0", "{{rule_group}} left out"),
             ],
             description=(
-                "In 5 minutes, by group. Failed: two series where one is expected, as a rule after a relabelling. Left "
-                "out: the group takes longer than its interval, see below."
+                "In 5 minutes, by group; up to the line it is a start or a reload. Failed: two series where one is "
+                "expected, often after a relabelling. Left out: the group takes longer than its interval, see below."
             ),
             unit="short",
             min=0,
             decimals=0,
-            thresholds={1: "red"},
+            thresholds={EVALUATIONS: "red"},
             custom={**BARS, **LINE},
             alerts=names(pack, RULES),
         ),
@@ -276,12 +286,13 @@ def _exporters(pack: Pack) -> list[Any]:
         d.state_timeline(
             "Exporters that were down",
             [
-                *bands(EXPORTERS, "job, instance", "{{job}} {{instance}}"),
+                *bands(EXPORTERS, "cluster, job, instance", "{{job}} {{instance}}"),
                 d.target(f"{NONE_AT_ALL} - 1", "{{job}}: no target is left"),
             ],
             description=(
                 "Each that did not answer at some moment of the time shown, and one band for all others. Several of "
-                "one rack or switch: the network. One: its daemon, or its host, see the fleet."
+                "one rack or switch: the network. One: its daemon, or its host, see the fleet. All of a blackbox job: "
+                "the prober, not what it probes."
             ),
             unit="short",
             values=DOWN_UP,
@@ -291,7 +302,7 @@ def _exporters(pack: Pack) -> list[Any]:
         ),
         d.state_timeline(
             "Hosts where NVML was silent",
-            bands(DRIVERS, "instance", "{{node}}"),
+            bands(DRIVERS, "cluster, instance", "{{node}}"),
             description=(
                 "Each host where the driver did not answer, and one band for all others. It hangs, often after an XID, "
                 "or is being replaced."
@@ -314,9 +325,9 @@ def _exporters(pack: Pack) -> list[Any]:
                 "namespace": "Namespace",
                 "pod": "Pod",
                 "container": "Container",
-                "Value": "GPUs",
+                "Value": "GPUs or slices",
             },
-            units={"GPUs": "short"},
+            units={"GPUs or slices": "short"},
             sort_by="Namespace",
             width=8,
             alerts=names(pack, MISSING),
