@@ -159,7 +159,7 @@ def _summary(pack: Pack) -> list[Any]:
         tile(
             "Exporters down",
             f"count({EXPORTERS} == 0) or sum({NONE_AT_ALL}) or 0 * count({EXPORTERS})",
-            "Of GPU hosts, trunk and probes. Nothing is known of what they watch. It is 1 too where no host is scraped.",
+            "Of hosts, trunk and probes. Nothing is known of what they watch. It is 1 too where no host is scraped.",
             thresholds={1: "orange"},
         ),
         tile(
