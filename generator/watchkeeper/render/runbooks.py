@@ -31,8 +31,10 @@ def page(runbook: Runbook, alerts: Sequence[Alert], settings: Settings, panel_of
 
 
 def facts(alert: Alert) -> dict[str, str]:
-    """Return what a placeholder may stand for: `expr`, `threshold`, `for`, `name`, `team`."""
+    """Return what a placeholder may stand for: `expr`, `for`, `name`, `team`; `threshold` and `keep` if it has one."""
     values = {"name": alert.name, "team": alert.team, "expr": alert.expr, "for": alert.for_ or "0s"}
+    if alert.keep_firing_for:
+        values["keep"] = alert.keep_firing_for
     try:
         threshold = alert.threshold
     except ValueError:  # no one number: a page that asks for it is told so by a check
