@@ -84,6 +84,16 @@ def forced_monotonicity(name: str) -> str:
     return with_name(message, name)
 
 
+def nan_observations(result: str, name: str) -> str:
+    """`result` is what came of it: "result is NaN" or "result is skewed higher"."""
+    return with_name(f"{INFO}input to histogram_quantile has NaN observations, {result}", name)
+
+
+def nan_excluded(name: str) -> str:
+    message = f"{INFO}input to histogram_fraction has NaN observations, which are excluded from all fractions"
+    return with_name(message, name)
+
+
 def possible_non_counter(name: str) -> str:
     return f"{INFO}metric might not be a counter, name does not end in _total/_sum/_count/_bucket: {quote(name)}"
 

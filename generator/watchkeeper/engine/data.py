@@ -38,7 +38,7 @@ class Series:
     that is not known.
     """
 
-    __slots__ = ("floats_only", "labels", "starts", "times", "values")
+    __slots__ = ("_stored", "floats_only", "labels", "starts", "times", "values")
 
     def __init__(
         self,
@@ -56,11 +56,46 @@ class Series:
             raise ValueError(f"{label_sets.format_series(self.labels)}: times must rise")
         types = set(map(type, values))
         if not types <= {float}:
-            values = [float(value) if isinstance(value, int) else value for value in values]
+            values = [float(value) if isinstance(value, int | float) else value for value in values]
             types = set(map(type, values))
         self.floats_only = types <= {float}
         self.values = values
         self.starts = starts
+        self._stored: list[Value] = []
+
+    @property
+    def stored(self) -> Sequence[Value]:
+        """The values as a server's storage gives them back: histograms have its counter-reset hints."""
+        if self.floats_only:
+            return self.values
+        if len(self._stored) < len(self.values):
+            from watchkeeper.engine.histogram import stored_hints
+
+            done = len(self._stored)
+            previous = self.values[done - 1] if done else None
+            self._stored += stored_hints(self.values[done:], previous)
+        return self._stored
+
+    def like(self, values: Sequence[Value]) -> Series:
+        """The same series with other values at the same times, no fewer and no more."""
+        new = Series.__new__(Series)
+        new.labels = self.labels
+        new.times = self.times
+        new.values = values
+        new.starts = self.starts
+        new.floats_only = self.floats_only
+        new._stored = []  # noqa: SLF001  (of this class)
+        return new
+
+    @staticmethod
+    def load(text: str, interval: str | float = "15s") -> Data:
+        """Data of series notation, one series a line: `x_total{gpu="0"} 0+30x40`; see `engine.read.notation`.
+
+        Values are `interval` apart, from 0 on. Raises read.errors.ReadError.
+        """
+        from watchkeeper.engine.read import notation
+
+        return notation.load(text, interval)
 
     def append(self, time: int, value: Value) -> None:
         """Add a later sample; only to a series that was made of lists."""

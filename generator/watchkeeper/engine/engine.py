@@ -40,6 +40,7 @@ class Query:
         "start",
         "step",
         "subquery_step",
+        "timeout",
     )
 
     def __init__(  # noqa: PLR0917
@@ -58,6 +59,7 @@ class Query:
         self.lookback = round(engine.lookback * 1000)
         self.max_samples = engine.max_samples
         self.subquery_step = round(engine.subquery_step * 1000)
+        self.timeout = engine.timeout  # seconds
 
 
 class Engine:
@@ -65,10 +67,11 @@ class Engine:
 
     `compat` "3" is Prometheus 3.14; "2" is 2.42, with ranges closed on both sides and its arithmetic. `lookback` and
     `subquery_step` (of subqueries that give no step: Prometheus' global evaluation interval) are in seconds.
+    A query that holds more than `max_samples` samples at once or takes more than `timeout` seconds is given up.
     `evaluator`: "steps" in plain Python, "arrays" with NumPy, "auto" by the amount of work.
     """
 
-    __slots__ = ("compat", "delayed_name_removal", "evaluator", "lookback", "max_samples", "subquery_step")
+    __slots__ = ("compat", "delayed_name_removal", "evaluator", "lookback", "max_samples", "subquery_step", "timeout")
 
     def __init__(  # noqa: PLR0917  (settings, given by name)
         self,
@@ -78,6 +81,7 @@ class Engine:
         max_samples: int = 50_000_000,
         evaluator: str = "auto",
         subquery_step: float = 60.0,
+        timeout: float = 120.0,
     ) -> None:
         if compat not in {"2", "3"}:
             raise ValueError(f'compat is "2" or "3", not {compat!r}')
@@ -89,6 +93,7 @@ class Engine:
         self.max_samples = max_samples
         self.evaluator = evaluator
         self.subquery_step = subquery_step
+        self.timeout = timeout
 
     def instant(
         self, data: Data, expr: str | Expr, at: float, text: str | None = None
@@ -114,8 +119,9 @@ class Engine:
             result = Scalar(rows[0][2][0], at)
         else:
             result = Vector([Sample(labels, values[0]) for labels, _, values in rows], at)
-        result.warnings = query.annotations.warnings
-        result.infos = query.annotations.infos
+        if self.compat != "2":  # 2.42 had no annotations yet
+            result.warnings = query.annotations.warnings
+            result.infos = query.annotations.infos
         return result
 
     def range(  # noqa: PLR0917
@@ -139,8 +145,9 @@ class Engine:
             raise EvalError(f"a range query of more than {MAX_STEPS} steps is refused")
         query = Query(self, data, expr, text, start_ms, end_ms, step_ms, instant=False)
         result = Matrix(sorted(self._rows(query), key=_labels_of))
-        result.warnings = query.annotations.warnings
-        result.infos = query.annotations.infos
+        if self.compat != "2":  # 2.42 had no annotations yet
+            result.warnings = query.annotations.warnings
+            result.infos = query.annotations.infos
         return result
 
     def _rows(self, query: Query) -> list[Row]:

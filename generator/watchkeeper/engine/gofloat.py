@@ -65,3 +65,9 @@ def format_g(value: float) -> str:
     if digits != "0" and not -4 <= point - 1 < _LARGE:
         return format_e(value)
     return format_f(value)
+
+
+def format_openmetrics(value: float) -> str:
+    """A float as OpenMetrics wants it in labels such as `quantile`: never without a point or an exponent."""
+    text = format_g(value)
+    return text if any(char in text for char in ".eIN") else f"{text}.0"

@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 
     Predicate = Callable[[str], bool]
 
-# Characters that mean themselves to both, and the escapes that do.
-_LITERAL = re.compile(r"(?:[\w \-/:,;=~@%&!<>\"'#_]|\\[.\\+*?()|\[\]{}^$\-])*", re.ASCII)
-_UNESCAPE = re.compile(r"\\(.)")
+# Characters that mean themselves to both, and the escapes that do. Compiled when first needed, for start-up's sake.
+_LITERAL = r"(?:[\w \-/:,;=~@%&!<>\"'#_]|\\[.\\+*?()|\[\]{}^$\-])*"
+_UNESCAPE = r"\\(.)"
 _CLASS = r"\[\^?(?:[A-Za-z0-9_ :/.,](?:-[A-Za-z0-9])?|\\[.\-d])+\]"
 _ATOM = rf"(?:[\w \-/:,;=~@%&!<>\"'#_]|\\[.+*?()|\[\]{{}}^$\-dw]|\.|{_CLASS})"
 # Without repeated groups, and with a few repetitions at most, Python's backtracking stays polynomial and small.
 _SAFE_SEQUENCE = rf"(?:{_ATOM}[*+?]?(?![*+?]))*"
-_SAFE = re.compile(
-    rf"{_SAFE_SEQUENCE}(?:\((?:\?:)?{_SAFE_SEQUENCE}(?:\|{_SAFE_SEQUENCE})*\)(?![*+?]){_SAFE_SEQUENCE})*"
-    rf"(?:\|{_SAFE_SEQUENCE}(?:\((?:\?:)?{_SAFE_SEQUENCE}(?:\|{_SAFE_SEQUENCE})*\)(?![*+?]){_SAFE_SEQUENCE})*)*",
-    re.ASCII,
-)
+_SAFE_BRANCH = rf"{_SAFE_SEQUENCE}(?:\((?:\?:)?{_SAFE_SEQUENCE}(?:\|{_SAFE_SEQUENCE})*\)(?![*+?]){_SAFE_SEQUENCE})*"
+_SAFE = rf"{_SAFE_BRANCH}(?:\|{_SAFE_BRANCH})*"
 _MAX_REPETITIONS = 3
 _MAX_SAFE_LENGTH = 1000
 _MAX_MEMORY = 64 << 20  # bytes
@@ -64,8 +61,8 @@ def alternatives(pattern: str) -> list[str] | None:
     """The values that a pattern such as `a|b` matches, if it is that plain; None where it is not."""
     body = pattern[1:-1] if pattern[:1] == "(" and pattern[-1:] == ")" and "(" not in pattern[1:] else pattern
     parts = body.split("|")
-    if all(map(_LITERAL.fullmatch, parts)) and not body.endswith("\\"):
-        return [_UNESCAPE.sub(r"\1", part) for part in parts]
+    if all(re.fullmatch(_LITERAL, part, re.ASCII) for part in parts) and not body.endswith("\\"):
+        return [re.sub(_UNESCAPE, r"\1", part) for part in parts]
     return None
 
 
@@ -77,8 +74,8 @@ def _predicate(pattern: str) -> Predicate:
     values = alternatives(pattern)
     if values is not None:
         return frozenset(values).__contains__
-    if pattern.endswith((".*", ".+")) and _LITERAL.fullmatch(pattern[:-2]):
-        prefix = _UNESCAPE.sub(r"\1", pattern[:-2])
+    if pattern.endswith((".*", ".+")) and re.fullmatch(_LITERAL, pattern[:-2], re.ASCII):
+        prefix = re.sub(_UNESCAPE, r"\1", pattern[:-2])
         if pattern[-1] == "*":
             return lambda value: value.startswith(prefix)
         size = len(prefix)
@@ -101,9 +98,12 @@ def _fullmatch(pattern: str) -> Callable[[str], Match | None]:
     if (
         len(pattern) <= _MAX_SAFE_LENGTH
         and sum(map(pattern.count, "*+?")) <= _MAX_REPETITIONS
-        and _SAFE.fullmatch(pattern)
+        and re.fullmatch(_SAFE, pattern, re.ASCII)
     ):
-        plain: Any = re.compile(pattern, re.DOTALL | re.ASCII)
+        try:
+            plain: Any = re.compile(pattern, re.DOTALL | re.ASCII)
+        except re.error:  # such as [z-a]: RE2 says what is wrong with it
+            return _by_re2(pattern)
         safe: Callable[[str], Match | None] = plain.fullmatch
         return safe
     return _by_re2(pattern)

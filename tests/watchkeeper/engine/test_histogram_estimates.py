@@ -90,6 +90,22 @@ def test_trimming_never_makes_observations(histogram, limit):
         assert math.isfinite(trimmed.sum)
 
 
+def test_a_bucket_of_infinite_width_cannot_be_cut():
+    histogram = parse_histogram("{{schema:-53 sum:3 count:7 custom_values:[4] buckets:[2 5]}}")
+    assert trim_lower(histogram, -1).count == 5
+    assert trim_upper(histogram, -1).count == 0
+    assert trim_upper(histogram, 9).count == 2
+    assert trim_lower(histogram, 9).count == 5
+    assert trim_lower(histogram, 1) == parse_histogram(
+        "{{schema:-53 sum:23.75 count:6.5 custom_values:[4] buckets:[1.5 5]}}"
+    )
+    negative = parse_histogram("{{schema:-53 sum:3 count:7 custom_values:[-4] buckets:[2 5]}}")
+    assert trim_upper(negative, -9).count == 2
+    assert trim_lower(negative, -9).count == 5
+    only = parse_histogram("{{schema:-53 sum:3 count:7 buckets:[7]}}")
+    assert trim_upper(only, 1).count == trim_lower(only, 1).count == 0
+
+
 def test_observations_of_nan():
     histogram = parse_histogram("{{sum:NaN count:10 buckets:[1 7]}}")
     assert quantile(0.8, histogram) == (2.0, "result is skewed higher")

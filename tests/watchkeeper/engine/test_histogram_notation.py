@@ -83,6 +83,7 @@ def test_json_names_which_bounds_belong():
         ("{{schema:-53 custom_values:[1] n_buckets:[1]}}", "no negative"),
         ("{{schema:0 custom_values:[1]}}", "schema -53"),
         ("{{offset:99999999999999999999 buckets:[1]}}", "whole number"),
+        ("{{offset:999999999 buckets:[1]}}", "no float lies beyond"),
     ],
 )
 def test_what_cannot_be_is_refused(text, says):

@@ -74,8 +74,7 @@ def test_between_two(pair, share):
 def test_between_two_with_a_reset():
     first, second = counts(8, 4)
     told = []
-    assert rates.between(first, second, 0.5, told.append, counter=True, left=True).count == 2
-    assert rates.between(first, second, 0.5, told.append, counter=True, left=False).count == 10
+    assert rates.between(first, second, 0.5, told.append, counter=True).count == 2
     assert rates.between(first, second, 0.5, told.append).count == 6
 
 

@@ -20,21 +20,23 @@ their order come from one place.
 
 from __future__ import annotations
 
-import numpy as np
+from time import monotonic
 
-from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.evaluate import Evaluator, Settings
 from watchkeeper.engine.arrays.frame import Frame
-from watchkeeper.engine.arrays.notes import tell
-from watchkeeper.engine.arrays.store import Store
-from watchkeeper.engine.arrays.windows import merged
+from watchkeeper.engine.arrays.notes import later, tell
+from watchkeeper.engine.arrays.rows import Rows
+from watchkeeper.engine.arrays.store import Store, store_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.types import Bools
+    from watchkeeper.engine.arrays.notes import Note
     from watchkeeper.engine.engine import Query
     from watchkeeper.engine.results import Row
+
+# Numbers in one array of series x steps; a few such arrays are held at a time.
+CELLS = 4_000_000
 
 __all__ = ["Evaluator", "Frame", "Settings", "Store", "Unsupported", "evaluate"]
 
@@ -57,43 +59,21 @@ def _evaluate(query: Query) -> list[Row]:
         old=query.compat == "2",
         delayed=query.delayed_name_removal,
         max_samples=query.max_samples,
-        instant=query.instant,
+        timeout=query.timeout,
     )
-    evaluator = Evaluator(Store(query.data), settings)
+    deadline = monotonic() + query.timeout
     if query.expr.type not in {"vector", "scalar"}:
         raise Unsupported(query.expr.type)
-    value, notes = evaluator.evaluate(query.expr)
-    times = evaluator.grid.times.tolist()
-    if isinstance(value, np.ndarray):
-        rows: list[Row] = [((), times, value.tolist())]
-    else:
-        assert isinstance(value, Frame)
-        rows = _rows(_named(value), times)
+    whole = Evaluator(store_of(query.data), settings)
+    rows = Rows(query.max_samples)
+    notes: list[Note] = []
+    steps = len(whole.grid)
+    # Some steps at a time where there are very many, so that memory is bounded.
+    width = max(1, CELLS // max(1, whole.series(query.expr)))
+    for first in range(0, steps, width):
+        evaluator = whole if width >= steps else whole.over(first, min(first + width, steps))
+        value, found = evaluator.evaluate(query.expr, deadline)
+        notes += later(found, first)
+        rows.add(value, evaluator.grid)
     tell(notes, query.annotations)
-    return rows
-
-
-def _named(frame: Frame) -> Frame:
-    """With the names removed whose removal was delayed, and one row for each label set."""
-    if frame.dropped is not None:
-        frame = merged(frame)
-        assert frame.dropped is not None
-        labels = [
-            label_sets.without(one, label_sets.METADATA) if gone else one
-            for one, gone in zip(frame.labels, frame.dropped.tolist(), strict=True)
-        ]
-        frame = Frame(labels, frame.values, frame.mask)
-    return merged(frame)
-
-
-def _rows(frame: Frame, times: list[int]) -> list[Row]:
-    rows: list[Row] = []
-    whole: Bools = np.logical_and.reduce(frame.mask, axis=1)
-    for row, labels in enumerate(frame.labels):
-        if whole[row]:
-            rows.append((labels, times, frame.values[row].tolist()))
-            continue
-        steps = np.nonzero(frame.mask[row])[0]
-        if len(steps):
-            rows.append((labels, [times[step] for step in steps.tolist()], frame.values[row, steps].tolist()))
-    return rows
+    return rows.rows

@@ -183,7 +183,7 @@ def _absent_over_time(context: Context, node: Call) -> Frame:
     found = windows.of(context, node.args[0])
     some = np.zeros((1, context.steps), bool)
     for _, strip in found.strips():
-        some[0] |= np.broadcast_to(strip.count > 0, (strip.height, strip.steps)).any(axis=0)
+        some[0, strip.span] |= np.broadcast_to(strip.count > 0, (strip.height, strip.steps)).any(axis=0)
     return _where_none(context, node, some)
 
 
@@ -209,6 +209,7 @@ _SPECIAL: dict[str, Callable[[Context, Call], Value]] = {
     "histogram_avg": _empty,
     "histogram_count": _empty,
     "histogram_quantile": histogram_calls.quantile,
+    "histogram_quantiles": histogram_calls.quantiles,
     "histogram_stddev": _empty,
     "histogram_stdvar": _empty,
     "histogram_sum": _empty,

@@ -11,15 +11,17 @@ from watchkeeper.engine.arrays.block import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
 
+_FEW_DROPS = 6  # in a row
+
+
 def extrapolated(  # noqa: PLR0917
-    strip: Strip, grid: Grid, start: int, end: int, counter: bool, per_second: bool, old: bool
+    strip: Strip, ends: Ints, length: int, counter: bool, per_second: bool, old: bool
 ) -> tuple[Floats, Bools]:
-    """rate, increase or delta of the windows from `start` to `end` milliseconds behind the steps.
+    """rate, increase or delta of windows that end at `ends` and are `length` long, both in milliseconds.
 
     `old`: as Prometheus before 2.51 did it, where half an interval is extrapolated whatever the counter's zero says.
     """
@@ -31,8 +33,8 @@ def extrapolated(  # noqa: PLR0917
             _add_resets(strip, result)
         first_time = strip.first_time()
         last_time = strip.last_time()
-        to_start = (first_time - (grid.times - start)) / 1000
-        to_end = ((grid.times - end) - last_time) / 1000
+        to_start = (first_time - (ends - length)) / 1000
+        to_end = (ends - last_time) / 1000
         sampled = (last_time - first_time) / 1000
         average = sampled / (strip.count - 1)
         threshold = average * 1.1
@@ -55,7 +57,7 @@ def extrapolated(  # noqa: PLR0917
             factor += to_end
         factor /= sampled
         if per_second:
-            factor /= (start - end) / 1000
+            factor /= length / 1000
         result *= factor
     return result, mask
 
@@ -63,10 +65,14 @@ def extrapolated(  # noqa: PLR0917
 def _add_resets(strip: Strip, result: Floats) -> None:
     """Add, for each drop inside a window and in order, the value before it."""
     values = strip.values
-    drops = np.zeros(values.shape, bool)
-    np.less(values[:, 1:], values[:, :-1], out=drops[:, 1:])
-    if not drops.any():
+    row, column = np.nonzero(values[:, 1:] < values[:, :-1])
+    if not len(row):
         return
+    if len(row) <= _FEW_DROPS * len(values):
+        _add_few_resets(strip, row.tolist(), (column + 1).tolist(), result)
+        return
+    drops = np.zeros(values.shape, bool)
+    drops[row, column + 1] = True
     if bool(whole(values).all()):
         # Whole numbers add up to the same in any order, so differences of running sums will do.
         before = np.where(drops[:, 1:], values[:, :-1], 0.0)
@@ -95,6 +101,16 @@ def _add_resets(strip: Strip, result: Floats) -> None:
         inside = index < number
         sums[inside] += dropped[rows[inside], seen[inside] + index]
     result[rows, steps] = sums
+
+
+def _add_few_resets(strip: Strip, rows: list[int], columns: list[int], result: Floats) -> None:
+    """The same drop by drop: each lies inside the windows of a run of steps."""
+    shared = strip.lo.ndim == 1
+    for row, column in zip(rows, columns, strict=True):
+        lo, hi = (strip.lo, strip.hi) if shared else (strip.lo[row], strip.hi[row])
+        first = hi.searchsorted(column + 1)
+        last = lo.searchsorted(column)
+        result[row, first:last] += strip.values[row, column - 1]
 
 
 def _add_many_resets(strip: Strip, drops: Bools, result: Floats) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from time import monotonic
+
 import numpy as np
 
 from watchkeeper.engine import labels as label_sets
@@ -14,6 +17,7 @@ from watchkeeper.engine.arrays.intern import Interner
 from watchkeeper.engine.arrays.lookback import latest
 from watchkeeper.engine.arrays.notes import FIXED, Note, before, moved
 from watchkeeper.engine.results import EvalError
+from watchkeeper.engine.steps.nodes import TIMED_OUT, TOO_MANY_SAMPLES
 from watchkeeper.promql import durations
 from watchkeeper.promql.nodes import (
     Aggregate,
@@ -29,6 +33,7 @@ from watchkeeper.promql.nodes import (
     Subquery,
     Unary,
     VectorSelector,
+    walk,
 )
 
 TYPE_CHECKING = False
@@ -37,12 +42,11 @@ if TYPE_CHECKING:
 
     from watchkeeper.engine.arrays.store import Selection, Store
     from watchkeeper.engine.arrays.types import Floats, Ints
+    from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Duration
 
     # A vector; a scalar, one number for each step; or a string.
     Value: TypeAlias = Frame | Floats | str
-
-_TOO_MANY = "query processing would load too many samples into memory in query execution"
 
 
 class Settings:
@@ -52,13 +56,13 @@ class Settings:
         "closed",
         "delayed",
         "end",
-        "instant",
         "lookback",
         "max_samples",
         "old",
         "start",
         "step",
         "subquery_step",
+        "timeout",
     )
 
     def __init__(  # noqa: PLR0917
@@ -71,9 +75,9 @@ class Settings:
         old: bool = False,
         delayed: bool = False,
         max_samples: int = 50_000_000,
-        instant: bool = False,
+        timeout: float = 120.0,
     ) -> None:
-        """`old` is compat "2"; `delayed` the delayed removal of names."""
+        """`old` is compat "2"; `delayed` the delayed removal of names; `timeout` is in seconds, for one expression."""
         self.start = start
         self.end = end
         self.step = step
@@ -83,24 +87,46 @@ class Settings:
         self.closed = old
         self.delayed = delayed
         self.max_samples = max_samples
-        self.instant = instant
+        self.timeout = timeout
 
 
 class Evaluator:
-    """Evaluates expressions over one store and one range of steps; what they share is evaluated once."""
+    """Evaluates expressions over one store and one range of steps; what they share is evaluated once.
 
-    __slots__ = ("_contexts", "grid", "interner", "settings", "store")
+    `grid` is all steps of the query, or some of them: `over` makes an evaluator for others.
+    """
+
+    __slots__ = ("_contexts", "_deadline", "grid", "interner", "owners", "settings", "store")
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
         self.settings = settings
         self.grid = regular(settings.start, settings.end, settings.step)
         self.interner = Interner()
-        self._contexts: dict[bytes, Context] = {}
+        # By the number of an expression and labels that it gives: the labels that these came from.
+        self.owners: dict[tuple[int, Labels], Labels] = {}
+        self._contexts: dict[tuple[bytes, bool], Context] = {}
+        self._deadline = math.inf
 
-    def evaluate(self, expr: Expr) -> tuple[Value, list[Note]]:
-        """The value of an expression and what is to be told of it. Raises Unsupported, EvalError."""
+    def over(self, first: int, last: int) -> Evaluator:
+        """An evaluator of the same query at the steps from the number `first` up to, not including, `last`."""
+        other = Evaluator.__new__(Evaluator)
+        other.store = self.store
+        other.settings = self.settings
+        other.grid = Grid(self.grid.times[first:last], self.grid.single)
+        other.interner = self.interner
+        other.owners = self.owners
+        other._contexts = {}  # noqa: SLF001
+        other._deadline = math.inf  # noqa: SLF001
+        return other
+
+    def evaluate(self, expr: Expr, deadline: float | None = None) -> tuple[Value, list[Note]]:
+        """The value of an expression and what is to be told of it. Raises Unsupported, EvalError.
+
+        `deadline` is when to give up, on the clock of `time.monotonic`; None is as far off as the settings allow.
+        """
         self.interner.number(expr)
+        self._deadline = monotonic() + self.settings.timeout if deadline is None else deadline
         context = self.context(self.grid)
         outer, context.notes = context.notes, []
         try:
@@ -109,6 +135,29 @@ class Evaluator:
             return value, context.notes
         finally:
             context.notes = outer
+
+    def check_clock(self) -> None:
+        """Raise EvalError where the time is over."""
+        if monotonic() > self._deadline:
+            raise EvalError(TIMED_OUT)
+
+    def series(self, expr: Expr) -> int:
+        """How many series the selector in an expression that finds most of them finds."""
+        most = 0
+        for node in walk(expr):
+            if isinstance(node, VectorSelector):
+                most = max(most, len(self.select(node).labels))
+        return most
+
+    def select(self, node: VectorSelector) -> Selection:
+        """The series that a selector names."""
+        matchers = node.matchers
+        if node.name is not None:
+            matchers = (Matcher("__name__", "=", node.name, node.start, node.start, node.start, node.start), *matchers)
+        try:
+            return self.store.select(matchers)
+        except regex.RegexError as error:
+            raise Unsupported(str(error)) from None
 
     def context(self, grid: Grid) -> Context:
         """Evaluation at the times of a grid."""
@@ -174,9 +223,10 @@ class Context:
             value, notes, root = known
             self.notes += moved(notes, root, node)
             return value
+        self.evaluator.check_clock()
         outer, self.notes = self.notes, []
         try:
-            if self.steps > 1 and self.evaluator.interner.steady(node):
+            if not self.grid.single and self.evaluator.interner.steady(node):
                 value = self._steady(node)
             else:
                 value = self._evaluate(node)
@@ -210,7 +260,7 @@ class Context:
 
     def _steady(self, node: Expr) -> Value:
         """What is the same at every step: evaluated at the first, and spread."""
-        first = self.evaluator.context(Grid(self.grid.times[:1]))
+        first = self.evaluator.context(Grid(self.grid.times[:1], single=True))
         outer, first.notes = first.notes, []
         try:
             value = first.value(node)
@@ -250,20 +300,14 @@ class Context:
         if node.op == "+" or isinstance(value, str):
             return value
         if isinstance(value, Frame):
-            return self.unnamed(value.with_values(-value.values), always=True)
+            return self.unnamed(value.with_values(-value.values), node)
         return -value
 
     # Selectors
 
     def select(self, node: VectorSelector) -> Selection:
         """The series that a selector names."""
-        matchers = node.matchers
-        if node.name is not None:
-            matchers = (Matcher("__name__", "=", node.name, node.start, node.start, node.start, node.start), *matchers)
-        try:
-            return self.evaluator.store.select(matchers)
-        except regex.RegexError as error:
-            raise Unsupported(str(error)) from None
+        return self.evaluator.select(node)
 
     def moments(self, node: VectorSelector | Subquery) -> Ints:
         """The times at which a selector or a subquery looks, for each step, with `@` and offset."""
@@ -313,23 +357,32 @@ class Context:
     def charge(self, samples: int) -> None:
         """Raise EvalError for more samples than may be held at once."""
         if samples > self.settings.max_samples:
-            raise EvalError(_TOO_MANY)
+            raise EvalError(TOO_MANY_SAMPLES)
 
     # Names
 
-    def unnamed(self, frame: Frame, always: bool = False) -> Frame:
+    def unnamed(self, frame: Frame, node: Expr | None = None) -> Frame:
         """Without the metric's name, or with a mark that it is to go.
 
-        Raises Unsupported where series then collide: at one step, or with `always` at whatever steps.
+        Raises Unsupported where series then collide: at one step, or with `node` at whatever steps of this expression.
         """
         if self.settings.delayed:
             return frame.with_labels(frame.labels, np.ones(len(frame), bool))
         labels = [self.nameless(one) for one in frame.labels]
-        if always and len(set(labels)) < len(labels):
-            raise Unsupported("vector cannot contain metrics with the same labelset")
+        if node is not None:
+            self.own(node, frame.labels, labels)
         return self.unique(frame.with_labels(labels))
 
-    def nameless(self, labels: label_sets.Labels) -> label_sets.Labels:
+    def own(self, node: Expr, sources: list[Labels], labels: list[Labels]) -> None:
+        """Raise Unsupported where an expression gives the same labels for different series, even at different steps."""
+        owners = self.evaluator.owners
+        number = self.evaluator.interner.number(node)
+        if len(set(labels)) < len(labels) or any(
+            owners.setdefault((number, one), source) != source for one, source in zip(labels, sources, strict=True)
+        ):
+            raise Unsupported("vector cannot contain metrics with the same labelset")
+
+    def nameless(self, labels: Labels) -> Labels:
         """A label set without name."""
         return label_sets.without(labels, ("__name__",) if self.settings.old else label_sets.METADATA)
 

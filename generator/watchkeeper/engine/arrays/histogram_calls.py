@@ -1,4 +1,4 @@
-"""histogram_quantile over classic buckets, for all steps at once."""
+"""histogram_quantile and histogram_quantiles over classic buckets, for all steps at once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays import range_calls
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame, Groups
+from watchkeeper.engine.gofloat import format_f
+from watchkeeper.engine.steps.aggregations import is_label_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from watchkeeper.engine.arrays.evaluate import Context
     from watchkeeper.engine.arrays.types import Bools, Floats
     from watchkeeper.engine.labels import Labels
-    from watchkeeper.promql.nodes import Call
+    from watchkeeper.promql.nodes import Call, Expr
 
 _BOUND = re.compile(
     r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|infinity)", re.ASCII | re.IGNORECASE
@@ -30,35 +32,62 @@ _LARGEST = 1.7976931348623157e308
 def quantile(context: Context, node: Call) -> Frame:
     """The value of histogram_quantile(q, buckets)."""
     q = context.scalar(node.args[0])
-    frame = context.frame(node.args[1])
-    range_calls.note_quantiles(context, node.args[0], q, np.ones(context.steps, bool))
+    return _of_buckets(context, node.args[1], [q], [node.args[0]], None)
+
+
+def quantiles(context: Context, node: Call) -> Frame:
+    """The value of histogram_quantiles(buckets, label, q, ...)."""
+    label = context.text(node.args[1])
+    if not is_label_name(label, context.settings.old):
+        raise Unsupported("an invalid label name")
+    qs = [context.scalar(argument) for argument in node.args[2:]]
+    if any(bool((q != q[0]).any()) and not bool(np.isnan(q).all()) for q in qs):
+        raise Unsupported("quantiles that vary")
+    return _of_buckets(context, node.args[0], qs, list(node.args[2:]), label)
+
+
+def _of_buckets(context: Context, argument: Expr, qs: list[Floats], places: list[Expr], label: str | None) -> Frame:
+    """Some quantiles of each histogram; `label` is where to put which one it is, None to leave that out."""
+    frame = context.frame(argument)
+    for q, place in zip(qs, places, strict=True):
+        range_calls.note_quantiles(context, place, q, np.ones(context.steps, bool))
     bounds: list[float] = []
     for one in frame.labels:
         text = label_sets.get(one, "le")
         if not _BOUND.fullmatch(text):
             raise Unsupported("a bucket whose label le is no plain number")
         bounds.append(float(text))
-    groups = Groups([label_sets.without(labels, ("le",)) for labels in frame.labels])
-    values = np.empty((len(groups), context.steps))
-    forced = np.zeros((len(groups), context.steps), bool)
-    for group, rows in enumerate(groups.members):
-        ordered = sorted(rows, key=bounds.__getitem__)
-        _group(
-            np.array([bounds[row] for row in ordered]), frame.values[ordered], frame.mask[ordered], q,
-            context.settings.old, values[group], forced[group],
-        )  # fmt: skip
-    _note_forced(context, node, groups, forced)
+    groups = Groups([label_sets.without(one, ("le",)) for one in frame.labels])
     if frame.rank is not None and len(set(zip(groups.index, bounds, strict=True))) < len(bounds):
         raise Unsupported("buckets to be added up, in an order that changes")
-    labels: list[Labels] = groups.keys  # type: ignore[assignment]
-    return context.unnamed(Frame(labels, values, groups.any(frame.mask), None, groups.rank(frame)))
+    values = np.empty((len(groups), len(qs), context.steps))
+    forced = np.zeros(values.shape, bool)
+    labels: list[Labels] = []
+    for group, rows in enumerate(groups.members):
+        ordered = sorted(rows, key=bounds.__getitem__)
+        own = np.array([bounds[row] for row in ordered])
+        key: Labels = groups.keys[group]  # type: ignore[assignment]
+        for number, q in enumerate(qs):
+            _group(
+                own, frame.values[ordered], frame.mask[ordered], q,
+                context.settings.old, values[group, number], forced[group, number],
+            )  # fmt: skip
+            labels.append(key if label is None else label_sets.set_(key, label, format_f(float(q[0]))))
+    _note_forced(context, argument, groups, np.logical_or.reduce(forced, axis=1))
+    shape = (len(labels), context.steps)
+    mask, rank = groups.any(frame.mask), groups.rank(frame)
+    if len(qs) != 1:
+        mask = np.repeat(mask, len(qs), axis=0)
+        if rank is not None:
+            rank = np.repeat(rank, len(qs), axis=0) * len(qs) + np.tile(np.arange(len(qs)), len(groups))[:, None]
+    return context.unnamed(Frame(labels, values.reshape(shape), mask, None, rank))
 
 
-def _note_forced(context: Context, node: Call, groups: Groups, forced: Bools) -> None:
+def _note_forced(context: Context, node: Expr, groups: Groups, forced: Bools) -> None:
     for group in np.nonzero(forced.any(axis=1))[0].tolist():
         name = label_sets.get(groups.keys[group], label_sets.NAME)  # type: ignore[arg-type]
         step = int(np.nonzero(forced[group])[0][-1])
-        context.note(texts.forced_monotonicity(name), node.args[1], step)
+        context.note(texts.forced_monotonicity(name), node, step)
 
 
 def _group(  # noqa: PLR0917

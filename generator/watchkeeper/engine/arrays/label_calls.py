@@ -72,7 +72,7 @@ def _changed(context: Context, frame: Frame, new: list[str | None], target: str)
 def sort(context: Context, node: Call) -> Frame:
     """sort, sort_desc, sort_by_label, sort_by_label_desc: an order of samples, which only one step can show."""
     frame = context.frame(node.args[0])
-    if context.steps > 1:
+    if not context.grid.single:
         context.note(texts.ineffective_sort(), node, INSIDE)
     if not len(frame):
         return frame

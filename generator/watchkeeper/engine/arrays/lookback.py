@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from watchkeeper.engine.arrays.block import Block, Ragged
+from watchkeeper.engine.arrays.strip import as_slice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def latest(part: Block | Ragged, at: Ints, oldest: Ints) -> tuple[Floats, Bools,
     if part.present is None:
         times = part.times[column]
         fresh = known & (times > oldest)
-        values = part.values[:, _as_slice(column)]
+        values = part.values[:, as_slice(column)]
         return values, np.broadcast_to(fresh, values.shape), times[None, :]
     last, stale = part.last
     own = last[:, column]
@@ -38,16 +39,6 @@ def latest(part: Block | Ragged, at: Ints, oldest: Ints) -> tuple[Floats, Bools,
     if stale is not None:
         mask &= ~np.take_along_axis(stale, own, axis=1)
     return np.take_along_axis(part.values, own, axis=1), mask, times
-
-
-def _as_slice(column: Ints) -> Ints | slice:
-    """A slice where the columns are evenly spaced, so that values are a view."""
-    if len(column) < 2:
-        return column
-    stride = int(column[1] - column[0])
-    if stride > 0 and bool((np.diff(column) == stride).all()):
-        return slice(int(column[0]), int(column[-1]) + 1, stride)
-    return column
 
 
 def _latest_ragged(part: Ragged, at: Ints, oldest: Ints) -> tuple[Floats, Bools, Ints]:

@@ -40,6 +40,11 @@ def before(notes: list[Note], step: int) -> list[Note]:
     return [Note(note.message, note.node, step) for note in sorted(notes, key=_step)]
 
 
+def later(notes: list[Note], steps: int) -> list[Note]:
+    """Notes of steps that are counted from another one, so many steps later."""
+    return [Note(note.message, note.node, note.step + steps if note.step >= 0 else note.step) for note in notes]
+
+
 def tell(notes: list[Note], annotations: Annotations) -> None:
     """Give the notes, in the order in which a step-wise evaluation would have met them."""
     for note in sorted(notes, key=_step):

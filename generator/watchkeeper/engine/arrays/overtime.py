@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchkeeper.engine.arrays.sums import neumaier
+from watchkeeper.engine.arrays.strip import DenseStrip
+from watchkeeper.engine.arrays.sums import Sum, neumaier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal
 
-    from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
@@ -21,27 +22,36 @@ def extreme(strip: Strip, largest: bool) -> Floats:
     pick = np.fmax if largest else np.fmin
     if bool((np.signbit(values) & (values == 0)).any()):
         return _first_extreme(strip, largest)
+    if isinstance(strip, DenseStrip):
+        columns, stride, window = strip.columns(np.nan)
+        ahead, reach = _doubled(columns, window, pick)[-1]
+        until = columns.shape[1] - window + 1
+        return pick(ahead[:, :until:stride], ahead[:, window - reach : until + window - reach : stride])
     count = np.maximum(strip.count, 1)
-    most = int(count.max())
-    levels = [values]
-    reach = 1
-    while reach * 2 <= most:
-        below = levels[-1]
-        above = below.copy()
-        pick(below[:, :-reach], below[:, reach:], out=above[:, :-reach])
-        levels.append(above)
-        reach *= 2
-    if int(count.min()) == most:
-        return pick(strip.pick(levels[-1], strip.lo), strip.pick(levels[-1], strip.hi - reach))
+    levels = _doubled(values, int(count.max()), pick)
     # Windows of several sizes: each is covered by two of the largest power of two that fits.
     level = np.broadcast_to(np.frexp(count.astype(float))[1] - 1, (strip.height, strip.steps))
     result = np.empty((strip.height, strip.steps))
-    for index, ahead in enumerate(levels):
+    for index, (ahead, reach) in enumerate(levels):
         here = level == index
         if here.any():
-            both = pick(strip.pick(ahead, strip.lo), strip.pick(ahead, strip.hi - (1 << index)))
+            both = pick(strip.pick(ahead, strip.lo), strip.pick(ahead, strip.hi - reach))
             np.copyto(result, both, where=here)
     return result
+
+
+def _doubled(values: Floats, most: int, pick: Callable[..., Floats]) -> list[tuple[Floats, int]]:
+    """Extremes over 1, 2, 4, ... samples from each on, and how many, up to `most`."""
+    levels = [(values, 1)]
+    reach = 1
+    while reach * 2 <= most:
+        below = levels[-1][0]
+        above = np.empty_like(below)
+        pick(below[:, :-reach], below[:, reach:], out=above[:, :-reach])
+        above[:, -reach:] = below[:, -reach:]
+        reach *= 2
+        levels.append((above, reach))
+    return levels
 
 
 def _first_extreme(strip: Strip, largest: bool) -> Floats:
@@ -69,6 +79,25 @@ def time_of_extreme(strip: Strip, largest: bool) -> Floats:
 
 def variance(strip: Strip, old: bool) -> Floats:
     """stdvar_over_time: Welford's update, with compensated mean and sum of squares."""
+    if not bool((np.abs(strip.values) < _TAME).all()):
+        return _wild_variance(strip, old)
+    count = np.zeros(strip.shape)
+    mean = Sum(strip.shape)
+    squares = Sum(strip.shape)
+    with np.errstate(all="ignore"):
+        for values, inside in strip.masked():
+            count += inside
+            delta = values - (mean.total + mean.correction)
+            mean.add(np.where(inside, delta / count, 0.0))
+            squares.add(np.where(inside, delta * (values - (mean.total + mean.correction)), 0.0))
+        return strip.unfold((squares.total + squares.correction) / count)
+
+
+_TAME = 1e150  # whose squares don't overflow, nor do sums of these
+
+
+def _wild_variance(strip: Strip, old: bool) -> Floats:
+    """The same for values that are not finite, or whose squares may be."""
     shape = strip.shape
     count = np.zeros(shape)
     mean, mean_rest = np.zeros(shape), np.zeros(shape)
@@ -90,21 +119,26 @@ def variance(strip: Strip, old: bool) -> Floats:
 def regression(strip: Strip, origin: Ints, old: bool) -> tuple[Floats, Floats]:
     """Slope per second and value at `origin` milliseconds (steps, or height x steps) of the line of least squares."""
     shape = (strip.height, strip.steps)
-    count = np.zeros(shape)
-    # Sums of x, y, x*y, x*x, each with its correction.
-    sums = [(np.zeros(shape), np.zeros(shape)) for _ in range(4)]
+    # Where all rows have the same samples, sums of times are the same for all.
+    shared = (1, strip.steps) if strip.lo.ndim == 1 and origin.size == strip.steps else shape
+    sums = Sum(shared), Sum(shape), Sum(shape), Sum(shared)  # of x, y, x*y, x*x
     first = strip.first()
     constant = np.ones(shape, bool)
     with np.errstate(all="ignore"):
-        for values, times, inside in strip.timed():
-            constant &= (values == first) | ~inside
-            count += inside
-            x = (times - origin) / 1000
-            for index, value in enumerate((x, values, x * values, x * x)):
-                total, rest = sums[index]
-                new_total, new_rest = neumaier(total, rest, value, old)
-                sums[index] = np.where(inside, new_total, total), np.where(inside, new_rest, rest)
-        sum_x, sum_y, sum_xy, sum_xx = (total + rest for total, rest in sums)
+        for offset in range(strip.width):
+            index = strip.lo + offset
+            inside = index < strip.hi
+            whole = bool(inside.all())
+            values = strip.pick(strip.values, index)
+            x = (strip.pick(strip.times, index) - origin) / 1000
+            if whole:
+                constant &= values == first
+            else:
+                constant &= (values == first) | ~inside
+            for total, number in zip(sums, (x, values, x * values, x * x), strict=True):
+                total.add(number if whole else np.where(inside, number, 0.0))
+        sum_x, sum_y, sum_xy, sum_xx = [one.total + one.correction if old else one.result() for one in sums]
+        count = strip.count.astype(float)
         covariance = sum_xy - sum_x * sum_y / count
         variance_x = sum_xx - sum_x * sum_x / count
         slope = covariance / variance_x
@@ -207,7 +241,3 @@ def _few_rows(strip: Strip) -> list[slice]:
     """Row by row where windows are wide, so that all their samples at once stay small."""
     height = max(1, 400_000 // max(1, strip.steps * max(1, strip.width)))
     return [slice(row, min(row + height, strip.height)) for row in range(0, strip.height, height)]
-
-
-def times_of_grid(grid: Grid) -> Floats:
-    return grid.times / 1000

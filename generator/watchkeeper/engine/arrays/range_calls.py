@@ -44,19 +44,21 @@ def _some(strip: Strip, least: int = 1) -> Bools:
     return np.broadcast_to(strip.count >= least, (strip.height, strip.steps))
 
 
+def _extrapolated(job: Job, strip: Strip, counter: bool, per_second: bool) -> Answer:
+    ends = job.windows.grid.times[strip.span]
+    return counters.extrapolated(strip, ends, job.windows.range, counter, per_second, job.context.settings.old)
+
+
 def _rate(job: Job, strip: Strip) -> Answer:
-    found = job.windows
-    return counters.extrapolated(strip, found.grid, found.range, 0, True, True, job.context.settings.old)
+    return _extrapolated(job, strip, counter=True, per_second=True)
 
 
 def _increase(job: Job, strip: Strip) -> Answer:
-    found = job.windows
-    return counters.extrapolated(strip, found.grid, found.range, 0, True, False, job.context.settings.old)
+    return _extrapolated(job, strip, counter=True, per_second=False)
 
 
 def _delta(job: Job, strip: Strip) -> Answer:
-    found = job.windows
-    return counters.extrapolated(strip, found.grid, found.range, 0, False, False, job.context.settings.old)
+    return _extrapolated(job, strip, counter=False, per_second=False)
 
 
 def _sum(_: Job, strip: Strip) -> Answer:
@@ -82,8 +84,8 @@ def _deriv(job: Job, strip: Strip) -> Answer:
 
 
 def _predict_linear(job: Job, strip: Strip) -> Answer:
-    slope, level = overtime.regression(strip, job.context.grid.times, job.context.settings.old)
-    return slope * job.parameters[0] + level, _some(strip, 2)
+    slope, level = overtime.regression(strip, job.context.grid.times[strip.span], job.context.settings.old)
+    return slope * job.parameters[0][strip.span] + level, _some(strip, 2)
 
 
 def _smoothing(job: Job, strip: Strip) -> Answer:
@@ -95,7 +97,7 @@ def _smoothing(job: Job, strip: Strip) -> Answer:
 
 
 def _quantile(job: Job, strip: Strip) -> Answer:
-    return overtime.quantiles(strip, job.parameters[0]), _some(strip)
+    return overtime.quantiles(strip, job.parameters[0][strip.span]), _some(strip)
 
 
 def _variance(job: Job, strip: Strip) -> Floats:
@@ -154,9 +156,9 @@ def evaluate(context: Context, node: Call) -> Frame:
     frame = _apply(Job(context, node, found, parameters))
     _annotate(context, node, ranged, frame, parameters)
     if node.name not in _KEEP_NAME:
-        return context.unnamed(frame, always=True)
-    if not context.settings.delayed and len(set(frame.labels)) < len(frame):
-        raise Unsupported("vector cannot contain metrics with the same labelset")
+        return context.unnamed(frame, node)
+    if not context.settings.delayed:
+        context.own(node, frame.labels, frame.labels)
     return frame
 
 
@@ -170,9 +172,10 @@ def _apply(job: Job) -> Frame:
     mask = np.zeros(shape, bool)
     with np.errstate(all="ignore"):
         for rows, strip in found.strips():
+            job.context.evaluator.check_clock()
             # Rows of one part mostly stand together, and are then written without an index.
             place = slice(int(rows[0]), int(rows[-1]) + 1) if int(rows[-1] - rows[0]) == len(rows) - 1 else rows
-            values[place], mask[place] = kernel(job, strip)
+            values[place, strip.span], mask[place, strip.span] = kernel(job, strip)
             if strip.values.shape[1] > limit:
                 job.context.charge(int(strip.count.max()))
     return Frame(found.labels, values, mask, found.dropped).pruned()

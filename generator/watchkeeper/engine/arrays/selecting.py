@@ -158,7 +158,7 @@ def _top(largest: bool) -> Callable[[Context, Aggregate, Frame], Frame]:
             ranks, tied = _ranks(values, own, places[rows], largest, k)
             chosen = own & (ranks < k)
             few = own.sum(axis=0) <= k
-            if context.steps > 1:
+            if not context.grid.single:
                 # Where all are taken, they stay in order; else equal ones are as the heap leaves them.
                 tied &= ~few
                 ranks = np.where(few, _places(np.where(own, places[rows], _NOWHERE)), ranks)

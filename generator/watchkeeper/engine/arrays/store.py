@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from watchkeeper.engine import labels as label_sets
@@ -22,6 +24,16 @@ _STALE_BITS = np.uint64(0x7FF0000000000002)
 # A grid is made where at least one cell in so many holds a sample.
 _SPARSEST = 4
 _SELECTIONS_KEPT = 256
+
+
+def store_of(data: Data) -> Store:
+    """The store of a data set: kept with it where there is room, so that series are converted once."""
+    store = getattr(data, "arrays", None)
+    if not isinstance(store, Store):
+        store = Store(data)
+        with contextlib.suppress(AttributeError):
+            data.arrays = store  # type: ignore[attr-defined, unused-ignore]
+    return store
 
 
 class Selection:

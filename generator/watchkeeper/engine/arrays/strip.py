@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
+
+def as_slice(columns: Ints) -> Ints | slice:
+    """A slice where the columns are evenly spaced, so that what is picked is a view."""
+    if len(columns) < 2:
+        return columns
+    stride = int(columns[1] - columns[0])
+    if stride > 0 and bool((columns[1:] - columns[:-1] == stride).all()):
+        return slice(int(columns[0]), int(columns[-1]) + 1, stride)
+    return columns
+
+
 # Numbers in one temporary array: six of them fit the second-level cache.
 CHUNK = 12_000
 # Fewer steps than this, and samples are laid out step by step instead of row by row.
@@ -30,16 +41,17 @@ _FEW_STEPS = 48
 
 
 class Strip:
-    """Windows of some rows. `rows` says which of the block's, `steps` how many windows each has.
+    """Windows of some rows at some steps. `rows` and `span` say which of the block's rows and the grid's steps.
 
     `values` and `times` are packed samples (times may be one row for all); `lo` and `hi` are the half-open index range
     of each window, one row for all or one each.
     """
 
-    __slots__ = ("count", "hi", "lo", "rows", "steps", "times", "values")
+    __slots__ = ("count", "hi", "lo", "rows", "span", "steps", "times", "values")
 
-    def __init__(self, rows: slice, values: Floats, times: Ints, lo: Ints, hi: Ints) -> None:
+    def __init__(self, rows: slice, span: slice, values: Floats, times: Ints, lo: Ints, hi: Ints) -> None:  # noqa: PLR0917
         self.rows = rows
+        self.span = span
         self.values = values
         self.times = times
         self.lo = lo
@@ -62,7 +74,7 @@ class Strip:
         width = values.shape[1]
         index = np.clip(index, 0, width - 1)
         if index.ndim == 1 or len(index) == 1:
-            picked: Floats = values[:, index.reshape(-1)]
+            picked: Floats = values[:, as_slice(index.reshape(-1))]
             return picked
         if len(values) == 1:
             only: Floats = values[0][index]
@@ -108,7 +120,7 @@ class Strip:
             yield self.pick(self.values, index), times, inside
 
     def unfold(self, result: Floats) -> Floats:
-        """What was accumulated over `offsets`, as height x steps."""
+        """A view of what was accumulated over `offsets`, as height x steps."""
         return result
 
 
@@ -123,6 +135,7 @@ class DenseStrip(Strip):
     def __init__(  # noqa: PLR0917
         self,
         rows: slice,
+        span: slice,
         values: Floats,
         times: Ints,
         lo: Ints,
@@ -132,7 +145,7 @@ class DenseStrip(Strip):
         stride: int,
         window: int,
     ) -> None:
-        super().__init__(rows, values, times, lo, hi)
+        super().__init__(rows, span, values, times, lo, hi)
         self._block = block
         self._base = base
         self._stride = stride
@@ -170,6 +183,22 @@ class DenseStrip(Strip):
         phases = padded.reshape(self.height, self._padded_width, self._stride).transpose(2, 0, 1)
         return np.ascontiguousarray(phases).reshape(self._stride, -1)
 
+    def columns(self, fill: float) -> tuple[Floats, int, int]:
+        """The samples that windows look at as rows of columns, gaps filled; columns from step to step, and in a window.
+
+        The first window starts at the first column.
+        """
+        width = (self.steps - 1) * self._stride + self._window
+        padded = np.full((self.height, width), fill)
+        values, present = self._block.values, self._block.present
+        low, high = max(0, self._base), min(values.shape[1], self._base + width)
+        target = padded[:, low - self._base : high - self._base]
+        if present is None:
+            target[...] = values[self.rows, low:high]
+        else:
+            np.copyto(target, values[self.rows, low:high], where=present[self.rows, low:high])
+        return padded, self._stride, self._window
+
     def _slices(self, laid_out: Floats) -> Iterator[Floats]:
         if self._by_step:
             reach = (self.steps - 1) * self._stride + 1
@@ -196,9 +225,7 @@ class DenseStrip(Strip):
         if self._by_step:
             return result.T
         item = result.itemsize
-        return np.lib.stride_tricks.as_strided(
-            result, (self.height, self.steps), (self._padded_width * item, item), writeable=False
-        )
+        return np.lib.stride_tricks.as_strided(result, (self.height, self.steps), (self._padded_width * item, item))
 
 
 def strips(part: Block | Ragged, grid: Grid, start: int, end: int, closed: bool) -> Iterator[Strip]:
@@ -216,26 +243,43 @@ def strips(part: Block | Ragged, grid: Grid, start: int, end: int, closed: bool)
     if not bool((hi > lo).any()):
         return
     dense = _slicing(part, grid, start, end, closed)
-    height = CHUNK // len(grid)
-    if dense is not None and len(grid) >= _FEW_STEPS:
-        height = CHUNK // (len(grid) + dense[2] // dense[1])
-    height = max(1, height)
+    if dense is None:
+        yield from _plain(part, lo, hi)
+        return
+    base, stride, window = dense
+    # Steps whose windows begin before the samples do are dealt with apart: all other windows are alike.
+    head = min(len(grid), max(0, -(base // stride)))
+    for first, last in ((0, head), (head, len(grid))):
+        if last > first and bool((hi[first:last] > lo[first:last]).any()):
+            slicing = base + first * stride, stride, window
+            yield from _dense(part, slice(first, last), lo[first:last], hi[first:last], slicing)
+
+
+def _dense(part: Block, span: slice, lo: Ints, hi: Ints, slicing: tuple[int, int, int]) -> Iterator[Strip]:
+    steps = len(lo)
+    _, stride, window = slicing
+    height = max(1, CHUNK // (steps if steps < _FEW_STEPS else steps + window // stride))
+    for rows, values, times, own_lo, own_hi in _packed(part, lo, hi, height):
+        yield DenseStrip(rows, span, values, times, own_lo, own_hi, part, *slicing)
+
+
+def _plain(part: Block, lo: Ints, hi: Ints) -> Iterator[Strip]:
+    for rows, values, times, own_lo, own_hi in _packed(part, lo, hi, max(1, CHUNK // len(lo))):
+        yield Strip(rows, slice(0, len(lo)), values, times, own_lo, own_hi)
+
+
+def _packed(part: Block, lo: Ints, hi: Ints, height: int) -> Iterator[tuple[slice, Floats, Ints, Ints, Ints]]:
+    """Some rows at a time: which, their packed values and times, and the bounds of their windows."""
+    values, times = part.packed
+    if not values.shape[1]:
+        return
     for first in range(0, part.rows, height):
         rows = slice(first, min(first + height, part.rows))
-        values, times = part.packed
-        values = values[rows]
         if part.present is None:
-            packed_lo, packed_hi = lo, hi
+            yield rows, values[rows], times, lo, hi
         else:
-            times = times[rows]
             counts = part.counts[rows]
-            packed_lo, packed_hi = counts[:, lo], counts[:, hi]
-        if not values.shape[1]:
-            continue
-        if dense is None:
-            yield Strip(rows, values, times, packed_lo, packed_hi)
-        else:
-            yield DenseStrip(rows, values, times, packed_lo, packed_hi, part, *dense)
+            yield rows, values[rows], times[rows], counts[:, lo], counts[:, hi]
 
 
 def _slicing(block: Block, grid: Grid, start: int, end: int, closed: bool) -> tuple[int, int, int] | None:
@@ -268,4 +312,4 @@ def _ragged(part: Ragged, low: Ints, high: Ints, closed: bool) -> Iterator[Strip
             own = times[row, : lengths[row]]
             lo[index] = np.searchsorted(own, low, side)
             hi[index] = np.searchsorted(own, high, "right")
-        yield Strip(rows, values[rows], times[rows], lo, hi)
+        yield Strip(rows, slice(0, len(low)), values[rows], times[rows], lo, hi)

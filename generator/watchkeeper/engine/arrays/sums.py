@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
 
 
+_EARLY = frozenset({1, 3})  # after these offsets, and then after every eighth, sums are looked at
+
+
 class Sum:
     """Running sums `total` with their corrections `correction`; `add` takes the next number of each."""
 
@@ -76,13 +79,18 @@ def add_up(strip: Strip, start: float) -> Sum:
     if low >= 0 or high <= 0:
         for number, values in enumerate(offsets):
             sums.add(values)
-            if number % 8 == 7 and (sums.total.min() >= high if low >= 0 else sums.total.max() <= low):
+            if (number in _EARLY or number % 8 == 7) and _all_beyond(sums.total, low, high):
                 break
         for values in offsets:
             sums.add_smaller(values)
     for values in offsets:
         sums.add(values)
     return sums
+
+
+def _all_beyond(totals: Floats, low: float, high: float) -> bool:
+    """Whether sums of numbers from `low` to `high`, of one sign, are all at least as large in size as any of these."""
+    return bool(totals.min() >= high) if low >= 0 else bool(totals.max() <= low)
 
 
 def window_sums(strip: Strip, integers: bool) -> Floats:

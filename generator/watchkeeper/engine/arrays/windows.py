@@ -91,7 +91,7 @@ def _subquery(context: Context, node: Subquery) -> Windows:
     context.charge(count - 1)
     if count < 1:
         raise Unsupported("a subquery without steps")
-    inner = Grid(step * (first + np.arange(count, dtype=np.int64)))
+    inner = Grid(step * (first + np.arange(count, dtype=np.int64)), first * step == int(moments[-1]))
     context_inside = evaluator.context(inner)
     outer, context_inside.notes = context_inside.notes, []
     try:

@@ -22,6 +22,7 @@ _FLOATS = {"sum": "sum", "count": "count", "z_bucket": "zero_count", "z_bucket_w
 _WHOLES = ("schema", "offset", "n_offset")
 _LISTS = ("buckets", "n_buckets", "custom_values")
 MOST_BUCKETS = 100_000
+MOST_OFFSET = 1 << 19  # no float lies beyond bucket 2**18 of the finest schema
 
 
 def parse_histogram(text: str) -> Histogram:
@@ -62,6 +63,8 @@ def from_fields(fields: Mapping[str, object]) -> Histogram:
             if _WHOLE.fullmatch(str(value)) is None:
                 raise HistogramError(f"{name} must be a whole number, not {str(value)[:20]!r}")
             wholes[name] = int(str(value))
+            if abs(wholes[name]) > MOST_OFFSET:
+                raise HistogramError(f"{name} is at most {MOST_OFFSET}: no float lies beyond")
         elif name in _LISTS:
             lists[name] = _floats(name, value)
         elif name == "counter_reset_hint":

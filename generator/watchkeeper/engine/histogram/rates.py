@@ -92,18 +92,12 @@ def step(previous: Histogram, last: Histogram, tell: Tell, *, counter: bool, sta
 
 
 def between(
-    first: Histogram, second: Histogram, share: float, tell: Tell, *, counter: bool = False, left: bool = False
+    first: Histogram, second: Histogram, share: float, tell: Tell, *, counter: bool = False
 ) -> Histogram | None:
-    """The histogram `share` of the way from `first` to `second`.
-
-    A counter that was reset between them starts at 0 behind the first: at the `left` edge of a range only what it has
-    since counts, at the right edge it goes on from where it was.
-    """
+    """The histogram `share` of the way from `first` to `second`; a counter that was reset starts from 0 at `first`."""
     try:
         if counter and detect_reset(second, first):
-            if left:
-                return multiply(second, share).with_hint(UNKNOWN)
-            second = add(second, first).histogram
+            return multiply(second, share).with_hint(UNKNOWN)
         outcome = subtract(second, first)
         if outcome.reconciled:
             tell(RECONCILED_SUBTRACTION)

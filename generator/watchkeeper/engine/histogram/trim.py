@@ -1,7 +1,8 @@
 """The trim operators `</` and `>/`: a histogram without its observations above, or below, a value.
 
 The bucket that the value falls into is cut in proportion (`estimates.share_below`). Where anything is cut, count and
-sum are computed anew from what is left, each bucket's observations taken to be at its middle.
+sum are computed anew from what is left, each bucket's observations taken to be at its middle. A bucket of infinite
+width cannot be cut: what is in it counts as infinite.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _trim(histogram: Histogram, limit: float, *, above: bool) -> Histogram:
         new.zero_count = keep(histogram.zero_count, lower, upper, linear=True)
     for index in sorted(histogram.positive):
         lower, upper, value = histogram.bucket(index, histogram.positive[index])
-        if custom and lower == -math.inf and 0 < upper < math.inf and limit >= 0:
+        if custom and lower == -math.inf and 0 < upper < math.inf and (above or limit >= 0):
             lower = 0.0  # as with classic histograms: nothing below 0 is expected where the first bound is above it
         new.positive[index] = keep(value, lower, upper, linear=custom)
     if not cut:

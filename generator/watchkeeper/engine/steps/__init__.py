@@ -91,7 +91,11 @@ def _ranges(source: WindowSource) -> list[Row]:
     for window in source.windows:
         lo, hi = window.lo, window.hi
         times, values = list(window.times[lo:hi]), list(window.values[lo:hi])
-        if source.extension:
+        if source.extension and not window.floats_only:
+            from watchkeeper.engine.steps.histogram_ranges import points
+
+            times, values = points(window, source)
+        elif source.extension:
             found = extended_points(
                 times, values, 0, len(times), source.start, source.end, source.extension == "smoothed"
             )

@@ -14,7 +14,7 @@ from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps import histograms
 from watchkeeper.engine.steps.grouping import Grouping
 from watchkeeper.engine.steps.nodes import Context, Node
-from watchkeeper.engine.steps.numbers import INF, NAN, average, average_2, kahan, quantile
+from watchkeeper.engine.steps.numbers import INF, NAN, average, average_2, compensated, quantile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def _sum(values: list[float]) -> float:
-    total = values[0]
-    c = 0.0
-    for value in values[1:]:
-        total, c = kahan(value, total, c)
-    return total + c
+    return compensated(values[0], values[1:])
 
 
 def _plain_sum(values: list[float]) -> float:
@@ -149,19 +145,19 @@ class Fold(Node):
             members = groups.get(group)
             if members is None:
                 groups[group] = [value]
+                if ident.pending:  # the first member decides (#17161)
+                    pending.add(group)
             else:
                 members.append(value)
             if type(value) is not float:
                 floats_only = False
-            if ident.pending:
-                pending.add(group)
         out = []
         for group, values in groups.items():
             result: Value | None
             if floats_only or self.op in _ANY_VALUE or all(type(value) is float for value in values):
                 result = fold(values)
             else:
-                result = histograms.aggregate(self.op, values, self.context, self.argument.place)
+                result = histograms.aggregate(self, group, values, fold)
                 if result is None:
                     continue
             out.append((self.context.drop(group) if group in pending else group, result))
@@ -178,7 +174,7 @@ class Fold(Node):
 class CountValues(Node):
     """count_values("label", v): how often each value is there, the value as a label."""
 
-    __slots__ = ("argument", "grouping", "label", "names")
+    __slots__ = ("argument", "forgetful", "grouping", "label", "names")
 
     def __init__(
         self, context: Context, place: int, argument: Node, names: tuple[str, ...], without: bool, label: Node
@@ -188,6 +184,10 @@ class CountValues(Node):
         self.label = label.out
         if not is_label_name(self.label, context.two):
             raise EvalError(f"invalid label name {quoted(self.label)}", place)
+        self.names = sorted(names)
+        # 2.42 sorts the value's label into the list of names at each time, in place where the list, which grows to the
+        # next power of two, has room left; then the last name is lost to the following times.
+        self.forgetful = context.two and not without and len(names) & (len(names) - 1) != 0
         self.grouping = Grouping(context, names if without else (*names, self.label), without)
 
     def step(self, t: int) -> None:
@@ -198,6 +198,11 @@ class CountValues(Node):
             group = of(self.grouping.labels(set_(ident.labels, self.label, text)))
             counts[group] = counts.get(group, 0.0) + 1.0
         self.out = list(counts.items())
+        if self.forgetful:
+            names = sorted([*self.names, self.label])[:-1]
+            if names != self.names:
+                self.names = names
+                self.grouping = Grouping(self.context, (*names, self.label), without=False)
 
 
 def is_label_name(name: str, legacy: bool) -> bool:

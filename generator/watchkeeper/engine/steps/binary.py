@@ -108,7 +108,7 @@ class VectorScalar(Node):
                 if holds:
                     out.append((ident, value))
             else:
-                out.append((drop(ident), result))
+                out.append((ident if self.op in TRIMS else drop(ident), result))
         self.context.unique(out)  # type: ignore[arg-type]
         self.out = out
 

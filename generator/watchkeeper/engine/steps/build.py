@@ -49,9 +49,11 @@ def build(context: Context, expr: tree.Expr, operands: list[Node], timing: Timin
         return Constant(context, place, expr.value)
     if isinstance(expr, tree.VectorSelector):
         assert timing is not None
+        _refuse_variables(expr)
         return InstantSelector(context, expr, timing, "")
     if isinstance(expr, tree.MatrixSelector):
         assert timing is not None
+        _refuse_variables(expr.selector)
         return RangeSelector(context, expr.selector, timing, range_, place)
     if isinstance(expr, tree.Unary):
         return operands[0] if expr.op == "+" else Negation(context, place, operands[0])
@@ -65,6 +67,11 @@ def build(context: Context, expr: tree.Expr, operands: list[Node], timing: Timin
             return maker(context, expr, operands, timing)
         return _call(context, expr, operands)
     raise EvalError("a dashboard variable has no value", place)
+
+
+def _refuse_variables(selector: tree.VectorSelector) -> None:
+    if selector.variables or any(matcher.variables for matcher in selector.matchers):
+        raise EvalError("a dashboard variable has no value", selector.start)
 
 
 def _binary(context: Context, expr: tree.Binary, operands: list[Node]) -> Node:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from watchkeeper.engine import annotations as texts
-from watchkeeper.engine.gofloat import format_f
+from watchkeeper.engine.gofloat import format_openmetrics
 from watchkeeper.engine.labels import set_, without
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps import buckets as classic_buckets
@@ -47,6 +47,10 @@ class Classic(Node):
         """The results for one histogram, whose labels are those of `ident`."""
         raise NotImplementedError
 
+    def of_natives(self, natives: Instant, scalars: list[float]) -> Instant:
+        """The results for native histograms."""
+        raise NotImplementedError
+
     def check(self, scalars: list[float]) -> None:
         """Add annotations about the scalars."""
 
@@ -58,7 +62,7 @@ class Classic(Node):
         for ident, members in found.items():
             out += self.of_buckets(ident, members, scalars)
         if natives:
-            out += histograms.classic(self.name, scalars, natives, self.context, self.argument.place)
+            out += self.of_natives(natives, scalars)
         self.context.unique(out)
         self.out = out
 
@@ -133,11 +137,14 @@ class Quantiles(Classic):
             out.append((self.labelled(ident, q), value))
         return out
 
+    def of_natives(self, natives: Instant, scalars: list[float]) -> Instant:
+        return histograms.quantiles(self, scalars, natives)
+
     def labelled(self, ident: Ident, q: float) -> Ident:
         """The labels of the result for one quantile."""
         idents = self.context.idents
         if self.label is not None:
-            ident = idents.marked(idents.of(set_(ident.labels, self.label, format_f(q))), ident.pending)
+            ident = idents.marked(idents.of(set_(ident.labels, self.label, format_openmetrics(q))), ident.pending)
         return idents.drop(ident)
 
 
@@ -157,3 +164,6 @@ class Fraction(Classic):
     def of_buckets(self, ident: Ident, found: list[tuple[float, float]], scalars: list[float]) -> Instant:
         value = classic_buckets.fraction(scalars[0], scalars[1], found)
         return [(self.context.drop(ident), value)]
+
+    def of_natives(self, natives: Instant, scalars: list[float]) -> Instant:
+        return histograms.fractions(self, scalars, natives)

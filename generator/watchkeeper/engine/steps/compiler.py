@@ -39,6 +39,10 @@ class Program:
             frame.interval = query.step or 1
         self.fixed.end = query.start
         self.frame.end = query.end
+        if not query.data.floats_only:
+            from watchkeeper.engine.steps.histogram_series import without_buckets
+
+            self.context.without_buckets = without_buckets(query.expr)
         self.frame.root = _Compiler(self).compile(query.expr)
 
 
@@ -95,7 +99,9 @@ class _Compiler:
         home = self.program.fixed if fixed else outer
         at = None if timing is None else (timing.at, timing.offset, range_, step)
         operand_keys = tuple([operand.key for operand in operands])
-        key = (id(home), type(expr), _own(expr), at, operand_keys)
+        selector = expr.selector if isinstance(expr, tree.MatrixSelector) else expr
+        stats = id(selector) in self.context.without_buckets
+        key = (id(home), type(expr), _own(expr), at, operand_keys, stats)
         found = self.known.get(key)
         if found is not None:
             if not isinstance(expr, tree.Subquery):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from watchkeeper.engine.data import is_stale
+from watchkeeper.engine.labels import NAME, get
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,22 +18,20 @@ if TYPE_CHECKING:
 
     from watchkeeper.engine.data import Series
     from watchkeeper.engine.results import Value
+    from watchkeeper.engine.steps.nodes import Node
 
 ANCHORED_FUNCTIONS = ("changes", "delta", "increase", "rate", "resets")
 SMOOTHED_FUNCTIONS = ("delta", "increase", "rate")
 
 
-def interpolate(t1: int, y1: float, t2: int, y2: float, t: int, counter: bool, left: bool) -> float:
-    """The value at `t` on the line between two samples; a counter that was reset starts at 0 behind the first."""
+def interpolate(t1: int, y1: float, t2: int, y2: float, t: int, counter: bool) -> float:
+    """The value at `t` on the line between two samples; a counter that was reset starts at 0 at the first (#17988)."""
     if counter and y2 < y1:
-        if left:
-            y1 = 0.0
-        else:
-            y2 += y1
+        y1 = 0.0
     return y1 + (y2 - y1) * float(t - t1) / float(t2 - t1)
 
 
-def smoothed_value(series: Series, time: int, lookback: int) -> Value | None:
+def smoothed_value(series: Series, time: int, lookback: int, node: Node) -> Value | None:
     """`metric smoothed`: between the samples around `time`, or the last one where there is none behind it."""
     times = series.times
     values = series.values
@@ -54,8 +53,11 @@ def smoothed_value(series: Series, time: int, lookback: int) -> Value | None:
         return first
     second = values[behind]
     if type(first) is not float or type(second) is not float:
-        return None  # histograms: wired by engine.steps.histograms
-    return interpolate(times[before], first, times[behind], second, time, counter=False, left=False)
+        from watchkeeper.engine.steps.histograms import smoothed
+
+        share = float(time - times[before]) / float(times[behind] - times[before])
+        return smoothed(first, second, share, node, get(series.labels, NAME))
+    return interpolate(times[before], first, times[behind], second, time, counter=False)
 
 
 def bounds(times: Sequence[int], lo: int, hi: int, start: int, end: int, smoothed: bool) -> tuple[int, int] | None:
@@ -86,11 +88,9 @@ def edges(
     right = values[last]
     if smoothed:
         if times[first] < start:
-            left = interpolate(
-                times[first], left, times[first + 1], values[first + 1], start, counter=counter, left=True
-            )
+            left = interpolate(times[first], left, times[first + 1], values[first + 1], start, counter=counter)
         if times[last] > end:
-            right = interpolate(times[last - 1], values[last - 1], times[last], right, end, counter=counter, left=False)
+            right = interpolate(times[last - 1], values[last - 1], times[last], right, end, counter=counter)
     return left, right
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from watchkeeper.engine.labels import NAME, format_, get, only, set_, without
 from watchkeeper.engine.results import EvalError
-from watchkeeper.engine.steps.binary import COMPARISONS, TRIMS, evaluate
+from watchkeeper.engine.steps.binary import COMPARISONS, evaluate
 from watchkeeper.engine.steps.nodes import Context, Node
 from watchkeeper.engine.steps.numbers import ARITHMETIC
 from watchkeeper.promql.nodes import ONE_TO_MANY, ONE_TO_ONE
@@ -105,7 +105,7 @@ class Match(Node):
             other = partners.setdefault(signature, sample)
             if other is not sample:
                 raise self._many_to_many(signature, other[0], sample[0])
-        state: dict[Ident, set[Ident] | None] = {}
+        state: dict[Ident, set[Ident]] = {}
         for ident, value in many:
             signature = of(ident)
             partner = partners.get(signature)
@@ -127,16 +127,15 @@ class Match(Node):
         ident: Ident,
         value: Value,
         partner: tuple[Ident, Value],
-        state: dict[Ident, set[Ident] | None],
+        state: dict[Ident, set[Ident]],
     ) -> None:
         binary = self.binary
         one_ident, one_value = partner
         lhs, rhs = (one_value, value) if self.swapped else (value, one_value)
-        single = self.matching.card == ONE_TO_ONE
-        first = signature not in state
-        # 3.14 looks for this before a comparison filters; up to 3.5 it was looked for behind.
-        if single and not self.context.two:
-            self._once(signature, state, first)
+        labels = self._result(ident, one_ident)
+        # Up to 3.9 (#17668) only what a comparison lets through could be one match too many.
+        if not self.context.two:
+            self._once(signature, labels, state)
         found = evaluate(binary.op, lhs, rhs, self.context, self.place, binary.return_bool)
         if found is None:
             return
@@ -145,24 +144,24 @@ class Match(Node):
             result = 1.0 if holds else 0.0
         elif not holds:
             return
-        if single and self.context.two:
-            self._once(signature, state, first)
-        labels = self._result(ident, one_ident)
-        if not single:
-            inserted = state.setdefault(signature, set())
-            assert inserted is not None
-            if labels.plain in inserted:
-                raise EvalError("multiple matches for labels: grouping labels must ensure unique matches", self.place)
-            inserted.add(labels.plain)
+        if self.context.two:
+            self._once(signature, labels, state)
         self.out.append((labels, result))
 
-    def _once(self, signature: Ident, state: dict[Ident, set[Ident] | None], first: bool) -> None:
-        if not first:
+    def _once(self, signature: Ident, labels: Ident, state: dict[Ident, set[Ident]]) -> None:
+        """Raise EvalError where a match group gives one result too many."""
+        inserted = state.get(signature)
+        if inserted is None:
+            state[signature] = {labels.plain}
+        elif self.matching.card == ONE_TO_ONE:
             raise EvalError(
                 "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)",
                 self.place,
             )
-        state[signature] = None
+        elif labels.plain in inserted:
+            raise EvalError("multiple matches for labels: grouping labels must ensure unique matches", self.place)
+        else:
+            inserted.add(labels.plain)
 
     def _result(self, ident: Ident, one: Ident) -> Ident:
         """The labels of a result: those of the many side, less the name for arithmetic, and what is included."""
@@ -173,7 +172,7 @@ class Match(Node):
         matching = self.matching
         idents = self.context.idents
         base = ident.plain
-        if (binary.op in ARITHMETIC or binary.op in TRIMS) and binary.op != idents.name_kept_by:
+        if binary.op in ARITHMETIC and binary.op != idents.name_kept_by:
             base = idents.nameless(base)
         labels = base.labels
         if matching.card == ONE_TO_ONE:

@@ -6,6 +6,8 @@ Nothing recurses, so a chain of any length is evaluated; and a node that several
 
 from __future__ import annotations
 
+from time import monotonic
+
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.idents import Ident, Idents
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     Instant: TypeAlias = list[tuple[Ident, Value]]
 
+TIMED_OUT = "query timed out in expression evaluation"
 TOO_MANY_SAMPLES = "query processing would load too many samples into memory in query execution"
 DUPLICATES = "vector cannot contain metrics with the same labelset"
 
@@ -26,7 +29,18 @@ DUPLICATES = "vector cannot contain metrics with the same labelset"
 class Context:
     """What the nodes of one query share."""
 
-    __slots__ = ("annotations", "closed", "delayed", "drop", "idents", "kept", "query", "two")
+    __slots__ = (
+        "annotations",
+        "closed",
+        "deadline",
+        "delayed",
+        "drop",
+        "idents",
+        "kept",
+        "query",
+        "two",
+        "without_buckets",
+    )
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -36,7 +50,9 @@ class Context:
         self.two = query.compat == "2"
         self.idents = Idents(self.delayed, query.compat)
         self.drop = self.idents.drop
+        self.deadline = monotonic() + query.timeout
         self.kept = 0  # samples held in results so far
+        self.without_buckets: frozenset[int] = frozenset()  # ids of selectors: see histogram_series
 
     def check(self, more: int) -> None:
         """Raise EvalError where so many samples besides those that are held are too many."""
@@ -98,6 +114,11 @@ class Frame:
         """Whether there is only one time."""
         return self.start == self.end
 
+    @property
+    def last(self) -> int:
+        """The last time, which `end` may lie behind."""
+        return self.start + (self.end - self.start) // self.interval * self.interval
+
     def once(self) -> None:
         """Evaluate what does not depend on the time, each node before the next one gets ready: subqueries run then."""
         for node in self.nodes:
@@ -106,10 +127,15 @@ class Frame:
 
     def times(self) -> Iterator[int]:
         """Evaluate at each time in turn; what `root.out` then holds is to be read before going on."""
+        if self.start > self.end:
+            return
         for node in self.nodes:
             node.begin(self)
         steps = [node.step for node in self.nodes]
+        deadline = self.context.deadline
         for t in range(self.start, self.end + 1, self.interval):
+            if monotonic() > deadline:
+                raise EvalError(TIMED_OUT)
             for step in steps:
                 step(t)
             yield t

@@ -7,7 +7,7 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 NAN = math.nan
 INF = math.inf
@@ -40,14 +40,61 @@ def modulo(lhs: float, rhs: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
+    """Go's math.Pow, which squares and multiplies: for large exponents its last digits are not those of C's pow."""
+    if exponent == 0 or base == 1:
+        return 1.0
+    if base != base or exponent != exponent:
+        return NAN
+    if not base or not math.isfinite(base) or not math.isfinite(exponent):
+        return _extreme_power(base, exponent)
+    fraction, whole = math.modf(abs(exponent))
+    if fraction and base < 0:
+        return NAN
+    if whole >= 2**63:
+        if base == -1:
+            return 1.0
+        return 0.0 if (abs(base) < 1) == (exponent > 0) else INF
+    result = 1.0
+    scale = 0  # the result is result * 2**scale
+    if fraction:
+        if fraction > 0.5:
+            fraction -= 1.0
+            whole += 1.0
+        result = math.exp(fraction * math.log(base))
+    factor, factor_scale = math.frexp(base)
+    bits = int(whole)
+    while bits:
+        if not -4096 <= factor_scale <= 4096:  # far beyond what a float holds
+            scale += factor_scale
+            break
+        if bits & 1:
+            result *= factor
+            scale += factor_scale
+        factor *= factor
+        factor_scale *= 2
+        if factor < 0.5:
+            factor += factor
+            factor_scale -= 1
+        bits >>= 1
+    if exponent < 0:
+        result = 1.0 / result
+        scale = -scale
     try:
-        return math.pow(base, exponent)
+        return math.ldexp(result, scale)
     except OverflowError:
-        return -INF if base < 0 and math.fmod(exponent, 2.0) else INF
-    except ValueError:  # a power of 0 below 0, or a fractional power of a negative number
-        if base:
-            return NAN
-        return math.copysign(INF, base) if math.fmod(exponent, 2.0) in {1.0, -1.0} else INF
+        return math.copysign(INF, result)
+
+
+def _extreme_power(base: float, exponent: float) -> float:
+    """Powers of 0 and of infinities, and infinite powers."""
+    odd = math.fmod(exponent, 2.0) in {1.0, -1.0} if math.isfinite(exponent) else False
+    if not base or math.isinf(base):
+        if math.isinf(exponent) or not odd:
+            base = abs(base)
+        return base if exponent > 0 else divide(1.0, base)
+    if base == -1:
+        return 1.0
+    return INF if (abs(base) > 1) == (exponent > 0) else 0.0
 
 
 def minimum(lhs: float, rhs: float) -> float:
@@ -105,23 +152,41 @@ def kahan_2(inc: float, total: float, c: float) -> tuple[float, float]:
     return t, c
 
 
-def compensated(values: Iterable[float]) -> float:
-    """The Kahan-Neumaier sum of values."""
-    total = c = 0.0
+def _sum_of_finite(total: float, values: Iterable[float]) -> tuple[float, float]:
+    """`kahan` over values without its look at infinity: right as long as the sum that comes out is finite."""
+    c = 0.0
     for value in values:
         t = total + value
-        if t in (INF, -INF):
-            c = 0.0
-        elif abs(total) >= abs(value):
+        if abs(total) >= abs(value):
             c += (total - t) + value
         else:
             c += (value - t) + total
         total = t
+    return total, c
+
+
+def compensated(start: float, values: Sequence[float]) -> float:
+    """The Kahan-Neumaier sum of a start and values."""
+    total, c = _sum_of_finite(start, values)
+    if math.isfinite(total):
+        return total + c
+    total = start
+    c = 0.0
+    for value in values:
+        total, c = kahan(value, total, c)
     return total if total in (INF, -INF) else total + c
 
 
-def average(values: list[float]) -> float:
+def average(values: Sequence[float]) -> float:
     """The mean by a compensated sum; by an incremental mean from where the sum would overflow."""
+    total, c = _sum_of_finite(values[0], values[1:])
+    if math.isfinite(total):
+        number = len(values)
+        return total / number + c / number
+    return _average_overflowing(values)
+
+
+def _average_overflowing(values: Sequence[float]) -> float:
     total = values[0]
     c = 0.0
     mean = 0.0
@@ -142,7 +207,7 @@ def average(values: list[float]) -> float:
     return mean + c if incremental else total / count + c / count
 
 
-def average_2(values: list[float], compensate: bool) -> float:
+def average_2(values: Sequence[float], compensate: bool) -> float:
     """The mean as in Prometheus 2.42: incremental, compensated in avg_over_time but not in avg."""
     mean = c = 0.0
     for index, value in enumerate(values):

@@ -24,12 +24,13 @@ def sum_(window: Window, call: RangeCall) -> float | None:
         for value in window.floats:
             total, c = kahan_2(value, total, c)
         return total if total in (INF, -INF) else total + c
-    return compensated(window.floats)
+    return compensated(0.0, window.floats)
 
 
 def avg(window: Window, call: RangeCall) -> float | None:
-    values = list(window.floats)
-    return average_2(values, compensate=True) if call.context.two else average(values)
+    if call.context.two:
+        return average_2(window.floats, compensate=True)
+    return average(window.floats)
 
 
 def count(window: Window, call: RangeCall) -> float | None:

@@ -39,7 +39,7 @@ def reset_by_start(previous: int, time: int, previous_start: int, start: int) ->
     return start > previous or 0 < previous_start < previous
 
 
-def _overlaps(previous: int, previous_start: int, start: int) -> bool:
+def overlaps(previous: int, previous_start: int, start: int) -> bool:
     return bool(start) and start < previous and start != previous_start
 
 
@@ -62,7 +62,7 @@ def _increase(window: Window, call: RangeCall, lo: int, hi: int) -> float:
         before = times[index - 1]
         if value < previous or reset_by_start(before, times[index], starts[index - 1], starts[index]):
             result += previous
-        elif _overlaps(before, starts[index - 1], starts[index]):
+        elif overlaps(before, starts[index - 1], starts[index]):
             call.note(texts.overlapping_start_time(window.ident.get("__name__")))
         previous = value
     return result
@@ -96,14 +96,14 @@ def _extrapolated(window: Window, call: RangeCall, counter: bool, per_second: bo
         result += first
         sampled = (times[hi - 1] - window.starts[lo]) / 1000
         to_start = 0.0
-    factor = _factor(result, first, (to_start, sampled, to_end), spacing, counter, call.context.two)
+    by = factor(result, first, (to_start, sampled, to_end), spacing, counter, call.context.two)
     if per_second:
-        factor /= call.seconds
-    value: float = result * factor
+        by /= call.seconds
+    value: float = result * by
     return value
 
 
-def _factor(
+def factor(
     result: float, first: float, seconds: tuple[float, float, float], spacing: float, counter: bool, two: bool
 ) -> float:
     """By how much the increase between the samples grows over the whole range."""

@@ -1,6 +1,5 @@
 """Selectors: what is looked up for instants, and the windows of range selectors and subqueries."""
 
-# ruff: noqa: ARG002  (functions and nodes are called alike, whatever they look at)
 # ruff: noqa: PLR0124  (x != x asks for NaN)
 # ruff: noqa: PLR0917  (positions are plain here)
 from __future__ import annotations
@@ -66,7 +65,12 @@ class InstantSelector(Node):
 
     def begin(self, frame: Frame) -> None:
         of = self.context.idents.of
-        self.found = [(of(series.labels), series) for series in select(self.context, self.selector)]
+        self.found = []
+        for series in select(self.context, self.selector):
+            if not series.floats_only:
+                first = self.timing.of(frame.start) - self.context.query.lookback
+                series = series.like(_histograms_of(self.context, self.selector, series, first))  # noqa: PLW2901
+            self.found.append((of(series.labels), series))
 
     def step(self, t: int) -> None:
         time = self.timing.of(t)
@@ -75,7 +79,7 @@ class InstantSelector(Node):
         out = []
         if self.selector.smoothed:
             for ident, series in self.found:
-                value = smoothed_value(series, time, lookback)
+                value = smoothed_value(series, time, lookback, self)
                 if value is not None:
                     out.append((ident, value))
         elif self.timestamps:
@@ -100,8 +104,9 @@ class InstantSelector(Node):
                 continue
             if self.timestamps == "time":
                 out.append((drop(ident), series.times[index] / 1000))
-            elif series.starts is not None and series.starts[index]:
-                out.append((drop(ident), series.starts[index] / 1000))
+            else:
+                # 0 tells that the start is not known: `start_timestamp(x) != 0` finds those that have one.
+                out.append((drop(ident), series.starts[index] / 1000 if series.starts is not None else 0.0))
         self.context.unique(out)
         return out
 
@@ -187,22 +192,31 @@ class RangeSelector(WindowSource):
     def begin(self, frame: Frame) -> None:
         of = self.context.idents.of
         first = self.timing.of(frame.start) - self.range - self.before
-        last = self.timing.of(frame.end) + self.behind
+        last = self.timing.of(frame.last) + self.behind
         self.windows = []
         for series in select(self.context, self.selector):
-            window = _window(series, of(series.labels), first, last)
+            values = series.values
+            if not series.floats_only:
+                values = _histograms_of(self.context, self.selector, series, first)
+            window = _window(series, values, of(series.labels), first, last)
             if window is not None:
                 self.windows.append(window)
 
 
-def _window(series: Series, ident: Ident, first: int, last: int) -> Window | None:
+def _histograms_of(context: Context, selector: VectorSelector, series: Series, first: int) -> Sequence[Value]:
+    """The values of a series with histograms, as a query sees them from `first` on."""
+    from watchkeeper.engine.steps.histogram_series import values_of
+
+    return values_of(series, first, stats=id(selector) in context.without_buckets)
+
+
+def _window(series: Series, values: Sequence[Value], ident: Ident, first: int, last: int) -> Window | None:
     """The samples of a series that windows from `first` to `last` can hold, without staleness markers."""
     times = series.times
     lo = bisect_left(times, first)
     hi = bisect_right(times, last)
     if lo == hi:
         return None
-    values = series.values
     starts = series.starts
     if lo or hi < len(times):
         times = times[lo:hi]
@@ -233,7 +247,7 @@ class Subquery(WindowSource):
         if not self.context.closed:
             first += 1
         inner.start = -(-first // self.interval) * self.interval
-        inner.end = self.timing.of(frame.end)
+        inner.end = self.timing.of(frame.last)
         inner.interval = self.interval
         self.context.check((inner.end - inner.start) // self.interval)
         rows: dict[Ident, Window] = {}
@@ -253,3 +267,7 @@ class Subquery(WindowSource):
         self.windows = list(rows.values())
         for window in self.windows:
             window.floats_only = set(map(type, window.values)) <= {float}
+            if not window.floats_only:
+                from watchkeeper.engine.histogram import unhinted
+
+                window.values = unhinted(window.values)

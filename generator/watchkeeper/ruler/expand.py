@@ -1,0 +1,95 @@
+"""Labels and annotations of alerts: templates expanded on a sample."""
+
+from __future__ import annotations
+
+import re
+
+from watchkeeper.engine.labels import NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from watchkeeper.engine.labels import Labels
+    from watchkeeper.engine.results import Value
+    from watchkeeper.ruler.rules import Rule
+
+_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+# What in an action may depend on more than labels: the value, a query, the clock, the dot by itself.
+_MORE = re.compile(r"alue|query|now|(?<!\$labels)(?<!\$externalLabels)(?<!\.Labels)(?<!\.ExternalLabels)"
+                   r"\.(?!Labels\b|ExternalLabels\b|ExternalURL\b)")  # fmt: skip
+
+
+def is_template(text: str) -> bool:
+    """Whether a text has something to expand."""
+    return "{{" in text
+
+
+def is_steady(text: str) -> bool:
+    """Whether what a text expands to depends on nothing but a sample's labels. False where that is not sure."""
+    return not any(_MORE.search(action) for action in _ACTION.findall(text))
+
+
+def asks(text: str) -> bool:
+    """Whether a template may query."""
+    return "{{" in text and "query" in text
+
+
+class Expander:
+    """Expands the templates of one run, with a server's external labels and address."""
+
+    __slots__ = ("external_labels", "external_url")
+
+    def __init__(self, external_labels: Mapping[str, str], external_url: str) -> None:
+        self.external_labels = external_labels
+        self.external_url = external_url
+
+    def expand(self, text: str, labels: Labels, value: Value, now: int, query: Callable[[str], Any] | None) -> str:
+        """The text for a sample at `now` ms."""
+        if "{{" not in text:
+            return text
+        from watchkeeper.ruler.template import expand
+
+        text = expand(
+            text,
+            dict(labels),
+            value,
+            external_labels=self.external_labels,
+            external_url=self.external_url,
+            query=query,
+            now=now / 1000,
+        )
+        return text
+
+
+def alert_labels(rule: Rule, labels: Labels, expand: Callable[[str], str]) -> Labels:
+    """The labels of the alert that a sample makes; the rule's own go over the sample's."""
+    found = dict(labels)
+    found.pop(NAME, None)
+    for name, text in rule.labels.items():
+        found[name] = expand(text) if "{{" in text else text
+    found["alertname"] = rule.name
+    return tuple(sorted([pair for pair in found.items() if pair[1]]))
+
+
+def state_labels(rule: Rule, key: Labels, name: str, state: str = "") -> Labels:
+    """The labels of an alert's ALERTS or ALERTS_FOR_STATE.
+
+    They start from the rule's labels as they are written: where a template expands to nothing, its text stays.
+    """
+    found = {label: text for label, text in rule.labels.items() if text}
+    found.update(key)
+    found[NAME] = name
+    found["alertname"] = rule.name
+    if state:
+        found["alertstate"] = state
+    return tuple(sorted(found.items()))
+
+
+def recorded_labels(rule: Rule, labels: Labels) -> Labels:
+    """The labels of what a recording rule makes of a sample."""
+    found = dict(labels)
+    found[NAME] = rule.name
+    found.update(rule.labels)
+    return tuple(sorted([pair for pair in found.items() if pair[1]]))
