@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from watchkeeper.findings import Excerpt, Finding, Place
     from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, Severity
     from watchkeeper.pack import Pack, Removed
+    from watchkeeper.runbook import Runbook
 
 __all__ = [
     "Alert",
@@ -30,6 +31,7 @@ __all__ = [
     "Recording",
     "Removed",
     "Rule",
+    "Runbook",
     "Series",
     "Severity",
     "__version__",
@@ -43,6 +45,7 @@ _HOMES = {
     "findings": ("Excerpt", "Finding", "Place"),
     "model": ("Alert", "DefinitionError", "Group", "Recording", "Rule", "Severity"),
     "pack": ("Pack", "Removed"),
+    "runbook": ("Runbook",),
 }
 
 

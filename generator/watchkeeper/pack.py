@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.contract import Metric
 from watchkeeper.findings import Place, caller, nearest
 from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
+from watchkeeper.runbook import Runbook, read_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
 # A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
@@ -32,15 +33,15 @@ class Pack:
     """All that is watched. Immutable: `add`, `without` and `replace` return another pack.
 
     `target_labels` are what the scrape configuration puts on every series, such as `job` and `instance`.
-    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the names of the pages
-    that exist; None where pages are kept elsewhere and can't be checked.
+    `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the alerts' pages; None
+    where pages are kept elsewhere and can't be checked.
     """
 
     metrics: tuple[Metric, ...] = ()
     groups: tuple[Group, ...] = ()
     dashboards: tuple[Dashboard, ...] = ()
     target_labels: tuple[str, ...] = ("job", "instance")
-    runbooks: frozenset[str] | None = None
+    runbooks: tuple[Runbook, ...] | None = None
     removed: tuple[Removed, ...] = ()
     loose: tuple[Rule, ...] = ()
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
@@ -79,7 +80,7 @@ class Pack:
             groups=_once(groups),
             dashboards=_once(dashboards),
             target_labels=tuple(target_labels),
-            runbooks=None if runbooks is None else _pages(runbooks),
+            runbooks=None if runbooks is None else read_pages(runbooks),
             loose=tuple(rule for rule in _once(rules) if id(rule) not in grouped),
             place=place,
         )
@@ -113,7 +114,7 @@ class Pack:
                 loose += definition.loose
                 target_labels += definition.target_labels
                 known = runbooks is not None and definition.runbooks is not None
-                runbooks = runbooks | definition.runbooks if known else None  # type: ignore[operator]
+                runbooks = (*runbooks, *definition.runbooks) if known else None  # type: ignore[misc]
             elif isinstance(definition, Metric):
                 metrics.append(definition)
             elif isinstance(definition, Group):
@@ -191,6 +192,25 @@ class Pack:
         )
         return dataclasses.replace(self, groups=groups)
 
+    def reassign(self, teams: Mapping[str, str]) -> Pack:
+        """Return the pack with its alerts given to other teams: `{"gpu-platform": "platform"}`.
+
+        Raises:
+            DefinitionError: no alert is that team's.
+        """
+        place = caller()
+        known = sorted({alert.team for alert in self.alerts.values()})
+        for team in teams:
+            if team not in known:
+                message = f'no alert is the team "{team}"\'s{nearest(team, known)}'
+                raise DefinitionError(message, place, f"the teams are {', '.join(known)}")
+
+        def given(rule: Rule) -> Rule:
+            return rule.replace(team=teams[rule.team]) if isinstance(rule, Alert) and rule.team in teams else rule
+
+        groups = tuple(dataclasses.replace(group, rules=tuple(map(given, group.rules))) for group in self.groups)
+        return dataclasses.replace(self, groups=groups)
+
     def build(self, dashboard: Dashboard) -> Any:
         """Return the dashboard itself: what the function makes of this pack, or the object as it is."""
         return dashboard(self) if callable(dashboard) else dashboard
@@ -231,9 +251,3 @@ def _can_be_json(value: object) -> bool:
 def _once(items: list[Any]) -> tuple[Any, ...]:
     """Return the items, the same object once: one module may hold it under two names."""
     return tuple({id(item): item for item in items}.values())
-
-
-def _pages(package: str) -> frozenset[str]:
-    from importlib.resources import files
-
-    return frozenset(page.name[:-3] for page in files(package).iterdir() if page.name.endswith(".md"))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.findings import Excerpt, Finding, Place
+from watchkeeper.checks import PARTS, WHOLE, run
+from watchkeeper.findings import Excerpt, Finding, Place, sort
 from watchkeeper.load import explain
-from watchkeeper.promql import ParseError, parse
+from watchkeeper.promql import ParseError, parse, walk
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
 from watchkeeper.render.grafana.context import items, sub
 from watchkeeper.render.rules import rule_file, to_yaml
+from watchkeeper.render.runbooks import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from watchkeeper.model import Alert, Group
     from watchkeeper.pack import Dashboard, Pack
-    from watchkeeper.promql.nodes import Expr
+    from watchkeeper.promql.nodes import Expr, Node
     from watchkeeper.settings import Settings
 
     Track = Callable[[Iterable[Any], str], Iterable[Any]]
@@ -38,6 +40,7 @@ class Expression:
     owner: str
     place: Place
     tree: Expr | None
+    nodes: tuple[Node, ...] = ()  # the tree's, parents before children: walked once for all checks
     error: ParseError | None = None
     in_dashboard: bool = False
 
@@ -48,43 +51,77 @@ class Expression:
 
 @dataclass(frozen=True)
 class Project:
-    """A pack, its settings, and what they become."""
+    """A pack, its settings, and what they become; or a part of it, for the checks that look at one part at a time."""
 
     pack: Pack
     settings: Settings
-    dashboards: tuple[Rendered, ...]
-    expressions: tuple[Expression, ...]
     catalogue: Catalogue
-    documents: tuple[tuple[Group, dict[str, Any]], ...]  # the rule files as data
-    files: dict[str, str]  # relative path to text
+    dashboards: tuple[Rendered, ...] = ()
+    expressions: tuple[Expression, ...] = ()
+    documents: tuple[tuple[Group, dict[str, Any]], ...] = ()  # the rule files as data
+    files: dict[str, str] = field(default_factory=dict)  # relative path to text
 
 
-def build(pack: Pack, settings: Settings, track: Track | None = None) -> tuple[Project, list[Finding]]:
-    """Return the project, and what was wrong with its dashboards. Pure but for the functions of the user's own."""
+def build(
+    pack: Pack, settings: Settings, *, track: Track | None = None, keep: bool = True
+) -> tuple[Project, list[Finding]]:
+    """Return the project, and all that is wrong with it. Pure but for the functions of the user's own.
+
+    Without `keep`, dashboards' models and expressions are dropped once they were looked at: those of a thousand
+    dashboards would fill a gigabyte.
+    """
     track = track or (lambda items, _: items)
-    findings: list[Finding] = []
+    whole = Project(pack, settings, Catalogue(pack))
     alerts = pack.alerts
+    findings: list[Finding] = []
     dashboards: list[Rendered] = []
+    expressions: list[Expression] = []
+    files: dict[str, str] = {}
     for source in track(pack.dashboards, "dashboards"):
         rendered, faults = _dashboard(source, pack, settings, alerts)
         findings += faults
-        if rendered:
-            dashboards.append(rendered)
+        if rendered is None:
+            continue
+        file = {f"dashboards/{rendered.uid}.json": to_text(rendered.model)}
+        queries = tuple(_panel_expressions(rendered))
+        findings += run(replace(whole, dashboards=(rendered,), expressions=queries, files=file), PARTS)
+        files |= file
+        dashboards.append(rendered if keep else replace(rendered, model={}))
+        expressions += queries if keep else ()
     panel_of = {
         name: place for name, places in panels_of(pack, dashboards).items() for place in [_one(places)] if place
     }
-    documents = [(group, rule_file(group, settings, panel_of)) for group in track(pack.groups, "rule groups")]
-    files = {f"rules/{group.name}.yaml": to_yaml(document, _header(group)) for group, document in documents}
-    files |= {f"dashboards/{d.uid}.json": to_text(d.model) for d in dashboards}
-    for path, text in files.items():
+    documents: list[tuple[Group, dict[str, Any]]] = []
+    for group in track(pack.groups, "rule groups"):
+        rules = tuple(_rule_expressions(group))
+        findings += run(replace(whole, expressions=rules), PARTS)
+        expressions += rules if keep else ()
+        documents.append((group, rule_file(group, settings, panel_of)))
+        files[f"rules/{group.name}.yaml"] = to_yaml(documents[-1][1], _header(group))
+    files |= _runbooks(pack, settings, panel_of)
+    whole = replace(
+        whole,
+        dashboards=tuple(dashboards),
+        expressions=tuple(expressions),
+        documents=tuple(documents),
+        files=files,
+    )
+    findings += [*run(whole, WHOLE), *_unwritable(whole)]
+    return whole, sort(_plainest(findings))
+
+
+def _plainest(findings: list[Finding]) -> list[Finding]:
+    """Leave out a schema's word about a place of which another check has a plainer one."""
+    told = {finding.place for finding in findings if not finding.check.endswith("/schema")}
+    return [finding for finding in findings if not finding.check.endswith("/schema") or finding.place not in told]
+
+
+def _unwritable(project: Project) -> Iterator[Finding]:
+    for path, text in project.files.items():
         if _SURROGATE.search(text):  # no UTF-8 holds it, so the file can't be written
             what = f"{path} would hold a lone surrogate, which is no text"
-            findings.append(
-                Finding("render/text", what, pack.place, fix="look for \\ud800 to \\udfff in the definitions")
-            )
-    expressions = (*_rule_expressions(pack), *_panel_expressions(dashboards))
-    project = Project(pack, settings, tuple(dashboards), expressions, Catalogue(pack), tuple(documents), files)
-    return project, findings
+            fix = "look for \\ud800 to \\udfff in the definitions"
+            yield Finding("render/text", what, project.pack.place, fix=fix)
 
 
 def _dashboard(
@@ -105,6 +142,15 @@ def _dashboard(
         return None, [finding if finding.place else Finding(finding.check, finding.message, place, fix=finding.fix)]
 
 
+def _runbooks(pack: Pack, settings: Settings, panel_of: dict[str, tuple[str, int]]) -> dict[str, str]:
+    """Return the pages that an alert names."""
+    alerts: dict[str, list[Alert]] = {}
+    for alert in pack.alerts.values():
+        alerts.setdefault(alert.runbook, []).append(alert)
+    pages = (runbook for runbook in pack.runbooks or () if runbook.name in alerts)
+    return {f"runbooks/{p.name}.md": page(p, alerts[p.name], settings, panel_of) for p in pages}
+
+
 def _place(source: Dashboard, pack: Pack) -> Place:
     code = getattr(source, "__code__", None)
     return Place(code.co_filename, code.co_firstlineno) if code else pack.place
@@ -115,11 +161,12 @@ def panels_of(pack: Pack, dashboards: Iterable[Rendered]) -> dict[str, list[tupl
 
     Where the alert says which, only that one.
     """
-    found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in pack.alerts}
+    alerts = pack.alerts
+    found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in alerts}
     for dashboard in dashboards:
         for panel in dashboard.panels:
             for name in panel.alerts:
-                if name in found and pack.alerts[name].panel in ("", f"{dashboard.uid}/{panel.key}"):
+                if name in found and alerts[name].panel in ("", f"{dashboard.uid}/{panel.key}"):
                     found[name].append((dashboard.uid, panel.key, panel.id))
     return found
 
@@ -133,26 +180,25 @@ def _header(group: Group) -> str:
     return f"Generated by watchkeeper from {source}.\nDo not edit: change that module and run `watchkeeper generate`."
 
 
-def _rule_expressions(pack: Pack) -> Iterator[Expression]:
+def _rule_expressions(group: Group) -> Iterator[Expression]:
     from watchkeeper.model import Alert
 
-    for rule in pack.rules:
+    for rule in group.rules:
         owner = f"{'alert' if isinstance(rule, Alert) else 'recording rule'} {rule.name}"
         yield expression(rule.expr, owner, rule.place)
 
 
-def _panel_expressions(dashboards: Iterable[Rendered]) -> Iterator[Expression]:
-    for dashboard in dashboards:
-        for panel in dashboard.panels:
-            for target in items(dashboard.panel(panel), "targets"):
-                if isinstance(target.get("expr"), str) and _is_prometheus(target):
-                    owner = f'panel "{panel.title}" of dashboard {dashboard.uid}, query {target.get("refId", "?")}'
-                    yield expression(target["expr"], owner, panel.place, in_dashboard=True)
-        for variable in items(sub(dashboard.model, "templating"), "list"):
-            text = variable_expression(variable)
-            if text:
-                owner = f"variable {variable.get('name')} of dashboard {dashboard.uid}"
-                yield expression(text, owner, dashboard.place, in_dashboard=True)
+def _panel_expressions(dashboard: Rendered) -> Iterator[Expression]:
+    for panel in dashboard.panels:
+        for target in items(dashboard.panel(panel), "targets"):
+            if isinstance(target.get("expr"), str) and _is_prometheus(target):
+                owner = f'panel "{panel.title}" of dashboard {dashboard.uid}, query {target.get("refId", "?")}'
+                yield expression(target["expr"], owner, panel.place, in_dashboard=True)
+    for variable in items(sub(dashboard.model, "templating"), "list"):
+        text = variable_expression(variable)
+        if text:
+            owner = f"variable {variable.get('name')} of dashboard {dashboard.uid}"
+            yield expression(text, owner, dashboard.place, in_dashboard=True)
 
 
 def variable_expression(variable: dict[str, Any]) -> str:
@@ -173,6 +219,7 @@ def _is_prometheus(item: dict[str, Any]) -> bool:
 def expression(text: str, owner: str, place: Place, *, in_dashboard: bool = False) -> Expression:
     """Parse text; an error is kept, for the check that reports it."""
     try:
-        return Expression(text, owner, place, parse(text, variables=in_dashboard), None, in_dashboard)
+        tree = parse(text, variables=in_dashboard)
     except ParseError as error:
-        return Expression(text, owner, place, None, error, in_dashboard)
+        return Expression(text, owner, place, None, error=error, in_dashboard=in_dashboard)
+    return Expression(text, owner, place, tree, tuple(walk(tree)), in_dashboard=in_dashboard)

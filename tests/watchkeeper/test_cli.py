@@ -46,9 +46,8 @@ def edit(project, old, new):
 
 
 def generated(project):
-    return sorted(
-        str(path.relative_to(project)) for path in project.rglob("*") if path.suffix in (".yaml", ".json", ".manifest")
-    )
+    files = (path.relative_to(project) for path in project.rglob("*") if path.suffix in (".yaml", ".json", ".manifest"))
+    return sorted(str(path) for path in files if path.parts[0] != ".watchkeeper_cache")
 
 
 def test_generate_then_check_then_edit(project):

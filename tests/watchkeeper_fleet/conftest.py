@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.checks import run
 from watchkeeper.findings import to_text
 from watchkeeper.project import build
 from watchkeeper.settings import load_settings
@@ -14,6 +13,5 @@ from watchkeeper_fleet.pack import PACK
 @pytest.fixture(scope="session")
 def project():
     project, findings = build(PACK, load_settings(Path(__file__)))
-    found = [*findings, *run(project)]
-    assert not found, "\n".join(map(to_text, found))
+    assert not findings, "\n".join(map(to_text, findings))
     return project

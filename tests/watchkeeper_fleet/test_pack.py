@@ -5,7 +5,7 @@ import re
 import pytest
 
 from watchkeeper.project import panels_of
-from watchkeeper.promql import parse
+from watchkeeper.promql import parse, walk
 from watchkeeper.proof.labels import possible
 from watchkeeper_fleet.pack import PACK
 
@@ -16,9 +16,9 @@ ALERTS = list(PACK.alerts.values())
 def test_what_an_alert_says_it_names_its_series_can_have(alert, project):
     """The alert rules written after the incident named a label that their own sum() threw away."""
     tree = parse(alert.expr)
-    labels = possible(tree, project.catalogue)[id(tree)]
+    labels = possible(tuple(walk(tree)), project.catalogue)[id(tree)]
     named = set(re.findall(r"\$labels\.(\w+)", alert.summary + alert.description))
-    assert named
+    assert named or alert.name == "Watchdog"
     assert labels is not None
     assert named <= labels
 
@@ -32,4 +32,4 @@ def test_an_alert_links_to_its_runbook_and_its_one_panel(alert, project):
 
 
 def test_every_runbook_page_is_some_alerts():
-    assert {alert.runbook for alert in ALERTS} == PACK.runbooks
+    assert {alert.runbook for alert in ALERTS} == {page.name for page in PACK.runbooks}

@@ -1,22 +1,42 @@
 """Checks, one a file: `ID`, and `check(project)`, which yields findings.
 
 The file `promql_metric.py` has the check `promql/metric`, explained in `docs/checks/promql-metric.md`. To add a check,
-add the three files (the third is its test) and its name here.
+add the file, its page with two examples (which run as its test), and its name here.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
 
-NAMES = (
+# Look at one dashboard or one group's expressions at a time: they are given a project that holds no more than that.
+PARTS = (
+    "promql_syntax",
+    "promql_feature",
+    "promql_metric",
+    "promql_label",
+    "promql_counter",
+    "alert_threshold",
+    "dashboard_panel_id",
+    "dashboard_ref_id",
+    "dashboard_layout",
+    "dashboard_variable",
+    "dashboard_unit",
+    "dashboard_datasource",
+    "dashboard_schema",
+    "dashboard_size",
+    "dashboard_feature",
+)
+
+# Compare across the whole pack, or look at definitions alone; of a dashboard they see all but its model.
+WHOLE = (
     "metric_name",
     "metric_label",
     "group_name",
@@ -29,30 +49,21 @@ NAMES = (
     "rule_schema",
     "alert_severity",
     "alert_runbook",
-    "alert_threshold",
+    "runbook_page",
     "alert_panel",
-    "promql_syntax",
-    "promql_feature",
-    "promql_metric",
-    "promql_label",
-    "promql_counter",
     "dashboard_uid",
     "dashboard_title",
-    "dashboard_panel_id",
-    "dashboard_ref_id",
-    "dashboard_layout",
-    "dashboard_variable",
-    "dashboard_unit",
-    "dashboard_datasource",
-    "dashboard_schema",
-    "dashboard_size",
-    "dashboard_feature",
 )
 
+NAMES = (*PARTS, *WHOLE)
 
-def run(project: Project, track: Callable[[Iterable[Any], str], Iterable[Any]] | None = None) -> list[Finding]:
-    """Return what all checks find. A schema's word about a place is left out where another check has a plainer one."""
-    names: Iterable[str] = track(NAMES, "checks") if track else NAMES
-    found = [finding for name in names for finding in import_module(f"{__name__}.{name}").check(project)]
-    told = {finding.place for finding in found if not finding.check.endswith("/schema")}
-    return [finding for finding in found if not finding.check.endswith("/schema") or finding.place not in told]
+
+def run(project: Project, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what the checks of these names find."""
+    for check in _checks(names):
+        yield from check(project)
+
+
+@lru_cache(maxsize=None)  # noqa: UP033 - as many as there are tuples above
+def _checks(names: tuple[str, ...]) -> list[Callable[[Project], Iterator[Finding]]]:
+    return [import_module(f"{__name__}.{name}").check for name in names]

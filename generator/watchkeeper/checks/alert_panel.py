@@ -17,11 +17,11 @@ ID = "alert/panel"
 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each alert on no panel, or on several without saying which; none without dashboards."""
-    pack = project.pack
+    pack, alerts = project.pack, project.pack.alerts
     if not project.dashboards:
         return
     for name, places in panels_of(pack, project.dashboards).items():
-        alert = pack.alerts[name]
+        alert = alerts[name]
         panels = [f"{uid}/{key}" for uid, key, _ in places]
         if not panels and alert.panel:
             what = f'alert {name}: panel "{alert.panel}" does not name the alert, or does not exist'

@@ -17,7 +17,7 @@ ID = "alert/runbook"
 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each alert without a runbook, or with one that is no page of the pack."""
-    pages = project.pack.runbooks
+    pages = None if project.pack.runbooks is None else {page.name for page in project.pack.runbooks}
     for alert in project.pack.alerts.values():
         if not alert.runbook:
             why = "whoever is paged finds no word of what to do"

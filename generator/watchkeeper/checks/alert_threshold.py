@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.promql import nodes, walk
+from watchkeeper.promql import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each comparison with NaN."""
     for expression in project.expressions:
-        for node in walk(expression.tree) if expression.tree else ():
+        for node in expression.nodes:
             if isinstance(node, nodes.Binary) and node.op in _COMPARISONS:
                 for side in (node.lhs, node.rhs):
                     if isinstance(side, nodes.NumberLiteral) and side.value != side.value:  # NaN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.promql import nodes, walk
+from watchkeeper.promql import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ _OF_GAUGES = {"delta": "increase", "idelta": "irate", "deriv": "rate"}
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each such call."""
     for expression in project.expressions:
-        for node in walk(expression.tree) if expression.tree else ():
+        for node in expression.nodes:
             if not isinstance(node, nodes.Call) or not node.args or not isinstance(node.args[0], nodes.MatrixSelector):
                 continue
             name = node.args[0].selector.metric_name

@@ -19,18 +19,14 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each feature newer than `targets.prometheus`, and for experimental ones."""
     target = project.settings.targets.prometheus
     for expression in project.expressions:
-        for feature in features(expression.tree) if expression.tree else ():
-            since = ".".join(map(str, feature.since))
+        for feature in features(expression.tree, expression.nodes) if expression.tree else ():
+            needed = feature.needs(target)
+            if needed is None:
+                continue
             if feature.since > target:
-                what = f"{feature.name} needs Prometheus {since}"
                 why = f"the oldest in use is {target[0]}.{target[1]} (targets.prometheus)"
                 fix = "do without it, or upgrade and raise the target"
-            elif feature.experimental:
-                what, why = (
-                    f"{feature.name} is experimental",
-                    "a server without the flag refuses it, and a later version may drop it",
-                )
-                fix = "do without it"
             else:
-                continue
+                why, fix = "a server without the flag refuses it, and a later version may drop it", "do without it"
+            what = f"{feature.name} needs {needed}"
             yield expression.finding(ID, what, feature.start, feature.end, why=why, fix=fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import nearest
-from watchkeeper.promql import nodes, walk
+from watchkeeper.promql import nodes
 from watchkeeper.proof.labels import possible
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def check(project: Project) -> Iterator[Finding]:
     for expression in project.expressions:
         if expression.tree is None:
             continue
-        found = possible(expression.tree, project.catalogue)
-        for node in walk(expression.tree):
+        found = possible(expression.nodes, project.catalogue)
+        for node in expression.nodes:
             if isinstance(node, nodes.VectorSelector):
                 yield from _matchers(expression, node, found[id(node)])
             elif isinstance(node, nodes.Aggregate) and not node.without:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import nearest
-from watchkeeper.promql import nodes, walk
+from watchkeeper.promql import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each selector of an unknown metric; a name made of variables or a regex passes."""
     catalogue = project.catalogue
     for expression in project.expressions:
-        for node in walk(expression.tree) if expression.tree else ():
+        for node in expression.nodes:
             if not isinstance(node, nodes.VectorSelector) or node.variables:
                 continue
             name = node.metric_name

@@ -10,6 +10,10 @@ def main() -> None:
     except ModuleNotFoundError:
         sys.stderr.write("watchkeeper: the command line needs more packages: pip install 'watchkeeper[generator]'\n")
         sys.exit(2)
+    import gc
+
     from watchkeeper.cli.app import app
+
+    gc.disable()  # a command makes large trees and ends: collecting finds nothing and takes a third of the time
 
     app(prog_name="watchkeeper")

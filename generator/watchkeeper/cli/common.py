@@ -21,14 +21,12 @@ definitions_option: Callable[..., Any] = click.option(
 )
 
 
-def checked_project(definitions: str | None) -> tuple[Project, list[Finding]]:
-    """Return the working directory's project and all findings about it. Ends the program if it can't be loaded."""
-    from watchkeeper.checks import run
-    from watchkeeper.findings import Finding, sort
+def checked_project(settings: Settings, definitions: str | None) -> tuple[Project, list[Finding]]:
+    """Return the project and all findings about it. Ends the program if it can't be loaded."""
+    from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, load_pack
     from watchkeeper.project import build
 
-    settings = _settings()
     definitions = definitions or settings.definitions
     if not definitions:
         fix = 'write definitions = "module:PACK" under [tool.watchkeeper] in pyproject.toml, or give --definitions'
@@ -37,11 +35,11 @@ def checked_project(definitions: str | None) -> tuple[Project, list[Finding]]:
         pack = load_pack(definitions, settings.root)
     except LoadError as error:
         stop([error.finding])
-    project, findings = build(pack, settings, track)
-    return project, sort([*findings, *run(project)])
+    return build(pack, settings, track=track, keep=False)
 
 
-def _settings() -> Settings:
+def read_settings() -> Settings:
+    """Return the working directory's settings. Ends the program if they can't be read."""
     from pathlib import Path
 
     from watchkeeper.settings import SettingsError, load_settings

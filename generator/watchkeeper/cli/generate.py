@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from watchkeeper.cli.common import checked_project, counted, definitions_option, report, stop, wants_colour
+from watchkeeper.cli.common import (
+    checked_project,
+    counted,
+    definitions_option,
+    read_settings,
+    report,
+    stop,
+    wants_colour,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from watchkeeper.output import Plan
+    from watchkeeper.project import Project
 
 
 @click.command(
@@ -28,14 +43,33 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
     """Write rules/ and dashboards/ from the definitions."""
     from pathlib import Path
 
-    from watchkeeper import output
+    from watchkeeper.cache import Cache, Recorder
+    from watchkeeper.output import MANIFEST
 
-    project, findings = checked_project(definitions)
+    settings = read_settings()
+    folder = Path(out) if out else settings.root
+    cache = Cache(settings.root, definitions or settings.definitions, folder)
+    if message := cache.fresh():
+        click.echo(message, err=True)
+        return
+    recorder = Recorder()
+    project, findings = checked_project(settings, definitions)
+    recorder.stop()
     if report(findings):
         click.echo("nothing written" if not check else "not compared", err=True)
         sys.exit(1)
+    _write(project, folder, check=check)
+    if not findings:
+        unchanged = f"{counted(len(project.files), 'file')}: 0 written, 0 deleted, {len(project.files)} unchanged"
+        cache.store(recorder, [*project.files, MANIFEST], unchanged)
+
+
+def _write(project: Project, folder: Path, *, check: bool) -> None:
+    """Write what differs, or only tell of it. Ends the program where that fails, or where a check finds something."""
+    from watchkeeper import output
+
     try:
-        plan = output.plan(project.files, Path(out) if out else project.settings.root)
+        plan = output.plan(project.files, folder)
         if check:
             _show(plan)
         else:
@@ -50,13 +84,12 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
     click.echo(f"{counted(len(project.files), 'file')}: {done}", err=True)
 
 
-def _show(plan: object) -> None:
-    from watchkeeper import output
+def _show(plan: Plan) -> None:
     from watchkeeper.findings import printable
+    from watchkeeper.output import diff
 
     colour = wants_colour(sys.stdout)
     hues = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
-    assert isinstance(plan, output.Plan)
-    for line in output.diff(plan):
+    for line in diff(plan):
         hue = hues.get(line[:1], "") if colour else ""
         click.echo(f"{hue}{printable(line)}\x1b[0m" if hue else printable(line), color=colour)

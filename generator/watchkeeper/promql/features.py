@@ -27,7 +27,7 @@ from watchkeeper.promql.nodes import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from watchkeeper.promql.functions import Version
     from watchkeeper.promql.nodes import Duration, Expr, Node
@@ -93,9 +93,12 @@ class Feature:
         return f"<Feature {self.name} since {self.since[0]}.{self.since[1]} at {self.start}>"
 
 
-def features(expr: Expr) -> list[Feature]:
-    """Every use of a feature newer than Prometheus 2.25 in an expression, in the order of the text."""
-    found = [feature for node in walk(expr) for feature in _of(node)]
+def features(expr: Expr, nodes: Iterable[Node] | None = None) -> list[Feature]:
+    """Every use of a feature newer than Prometheus 2.25 in an expression, in the order of the text.
+
+    `nodes` are those of the expression, where they are at hand.
+    """
+    found = [feature for node in nodes or walk(expr) for feature in _of(node)]
     found.sort(key=lambda feature: (feature.start, feature.end))
     return found
 

@@ -32,6 +32,7 @@ class Node:
 
     __slots__ = ("end", "start")
     _fields: ClassVar[tuple[str, ...]] = ()
+    _links: ClassVar[tuple[str, ...]] = ()  # those of `_fields` that hold nodes, or tuples of nodes, and nothing else
     _kept: ClassVar[tuple[str, ...]] = ()  # copied and pickled, but not compared: positions of parts
 
     start: int
@@ -40,12 +41,13 @@ class Node:
     def children(self) -> list[Node]:
         """The nodes directly below this one, in the order in which they are defined."""
         found: list[Node] = []
-        for name in self._fields:
+        for name in self._links:
             value = getattr(self, name)
-            if isinstance(value, Node):
+            if type(value) is tuple:
+                if value:
+                    found += value
+            elif value is not None:
                 found.append(value)
-            elif type(value) is tuple:
-                found += [item for item in value if isinstance(item, Node)]
         return found
 
     def _structure(self) -> list[object]:
@@ -197,6 +199,7 @@ class Template(Expr):
 
     __slots__ = ("text", "variables")
     _fields = ("text", "variables")
+    _links = ("variables",)
     type = UNKNOWN
     ms = None
 
@@ -235,6 +238,7 @@ class DurationExpr(Node):
 
     __slots__ = ("lhs", "op", "rhs")
     _fields = ("op", "lhs", "rhs")
+    _links = ("lhs", "rhs")
 
     def __init__(self, op: str, lhs: Duration | None, rhs: Duration | None, start: int, end: int) -> None:
         self.op = op
@@ -263,6 +267,7 @@ class Label(Node):
 
     __slots__ = ("name", "variables")
     _fields = ("name", "variables")
+    _links = ("variables",)
 
     def __init__(self, name: str, start: int, end: int, variables: tuple[Variable, ...] = ()) -> None:
         self.name = name
@@ -280,6 +285,7 @@ class Matcher(Node):
 
     __slots__ = ("label", "name_end", "op", "value", "value_start", "variables")
     _fields = ("label", "op", "value", "variables")
+    _links = ("variables",)
     _kept = ("name_end", "value_start")
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
@@ -354,6 +360,7 @@ class VectorSelector(Expr):
 
     __slots__ = ("anchored", "at", "matchers", "name", "name_end", "name_start", "offset", "smoothed", "variables")
     _fields = ("name", "matchers", "variables", "offset", "at", "anchored", "smoothed")
+    _links = ("matchers", "variables", "offset", "at")
     _kept = ("name_start", "name_end")
     type = VECTOR
 
@@ -393,6 +400,7 @@ class MatrixSelector(Expr):
 
     __slots__ = ("range", "selector")
     _fields = ("selector", "range")
+    _links = ("selector", "range")
     type = MATRIX
 
     def __init__(self, selector: VectorSelector, range: Duration, start: int, end: int) -> None:  # noqa: A002
@@ -407,6 +415,7 @@ class Subquery(Expr):
 
     __slots__ = ("at", "expr", "offset", "range", "step")
     _fields = ("expr", "range", "step", "offset", "at")
+    _links = ("expr", "range", "step", "offset", "at")
     type = MATRIX
 
     def __init__(self, expr: Expr, range: Duration, step: Duration | None, start: int, end: int) -> None:  # noqa: A002
@@ -427,6 +436,7 @@ class Call(Expr):
 
     __slots__ = ("args", "function", "name", "name_end", "type", "variables")
     _fields = ("name", "variables", "args")
+    _links = ("variables", "args")
     _kept = ("name_end", "function", "type")
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
@@ -454,6 +464,7 @@ class Aggregate(Expr):
 
     __slots__ = ("expr", "grouping", "modifier", "op", "param", "variables")
     _fields = ("op", "variables", "modifier", "grouping", "param", "expr")
+    _links = ("variables", "grouping", "param", "expr")
     type = VECTOR
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
@@ -493,6 +504,7 @@ class VectorMatching(Node):
 
     __slots__ = ("card", "fill_left", "fill_right", "include", "labels", "on")
     _fields = ("card", "on", "labels", "include", "fill_left", "fill_right")
+    _links = ("labels", "include")
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
         self,
@@ -523,6 +535,7 @@ class Binary(Expr):
 
     __slots__ = ("lhs", "matching", "op", "op_start", "return_bool", "rhs", "type")
     _fields = ("lhs", "op", "return_bool", "matching", "rhs")
+    _links = ("lhs", "matching", "rhs")
     _kept = ("op_start", "type")
 
     def __init__(  # noqa: PLR0917  (the parser calls it by position: keywords cost a tenth of its time)
@@ -551,6 +564,7 @@ class Unary(Expr):
 
     __slots__ = ("expr", "op", "type")
     _fields = ("op", "expr")
+    _links = ("expr",)
     _kept = ("type",)
 
     def __init__(self, op: str, expr: Expr, start: int) -> None:
@@ -566,6 +580,7 @@ class Paren(Expr):
 
     __slots__ = ("expr", "type")
     _fields = ("expr",)
+    _links = ("expr",)
     _kept = ("type",)
 
     def __init__(self, expr: Expr, start: int, end: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from watchkeeper.model import Recording
-from watchkeeper.promql import ParseError, parse
+from watchkeeper.promql import ParseError, parse, walk
 
 if TYPE_CHECKING:
     from watchkeeper.contract import Metric
@@ -71,7 +71,7 @@ class Catalogue:
             tree = parse(rule.expr)
         except ParseError:
             return None
-        return possible(tree, self)[id(tree)]
+        return possible(tuple(walk(tree)), self)[id(tree)]
 
     def names(self) -> list[str]:
         """Return the names of all series."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.promql import nodes, walk
+from watchkeeper.promql import nodes
 from watchkeeper.promql.functions import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from watchkeeper.promql.nodes import Label
     from watchkeeper.proof.catalogue import Catalogue
 
@@ -19,14 +21,15 @@ PICKING = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 SET_OPERATORS = frozenset({"and", "or", "unless"})
 
 
-def possible(root: nodes.Node, catalogue: Catalogue) -> dict[int, Labels | None]:
+def possible(tree: Sequence[nodes.Node], catalogue: Catalogue) -> dict[int, Labels | None]:
     """Return, for the id of each expression node, all labels that its result can have, without the metric name.
 
-    An upper bound: what is not in it can't be there. None where nothing is known.
+    `tree` are the nodes of one expression, parents before children, as `walk` yields them. An upper bound: what is not
+    in it can't be there. None where nothing is known.
     Semantics: https://prometheus.io/docs/prometheus/latest/querying/operators/
     """
     found: dict[int, Labels | None] = {}
-    for node in reversed(list(walk(root))):  # children before parents; a long chain would be too deep to recurse
+    for node in reversed(tree):  # children before parents; a long chain would be too deep to recurse
         if isinstance(node, nodes.VectorSelector):
             known = catalogue.get(node.metric_name) if node.metric_name else None
             found[id(node)] = known.labels if known else None

@@ -10,7 +10,7 @@ SLACK = Recording("instance_gpu_process:torch_cuda_memory_slack:bytes", f"{RESER
 # What one process can still get: its own cache, and what the device has free.
 HEADROOM = Recording(
     "instance_gpu_process:torch_cuda_memory_headroom:bytes",
-    f"{SLACK} + on (instance, gpu) group_left () {GPU_FREE}",
+    f"{SLACK} + on (cluster, instance, gpu) group_left () {GPU_FREE}",
     unit="bytes",
 )
 
@@ -20,14 +20,15 @@ FLOOR = Recording(
 )
 
 # Loading a model fills the device exactly as a runaway does.
-IS_READY = f"on (instance, process) {READY} == 1"
+IS_READY = f"on (cluster, instance, process) {READY} == 1"
 
 FRAGMENTED = Alert(
     "HighGPUMemoryFragmentation",
     # The cache of an idle process is 90 % slack, so only where the device is nearly full does it matter.
-    expr=f"({SLACK} / {RESERVED} > 0.30) and on (instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.10)",
+    expr=f"({SLACK} / {RESERVED} > 0.30) and on (cluster, instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.10)",
     for_="5m",
     severity=Severity.CRITICAL,
+    priority="P1",
     team="inference-sre",
     summary="{{ $value | humanizePercentage }} of torch memory unused on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description=(
@@ -42,10 +43,11 @@ HEADROOM_LOW = Alert(
     # Less than 300 s of growth is left. A static share would page every server that reserves 90 % on purpose.
     expr=(
         f"{HEADROOM} < 300 * (deriv({ALLOCATED}[1m]) > 0)"
-        f" and {IS_READY} and on (instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.60)"
+        f" and {IS_READY} and on (cluster, instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.60)"
     ),
     keep_firing_for="5m",
     severity=Severity.CRITICAL,
+    priority="P1",
     team="inference-sre",
     summary="{{ $labels.instance }} GPU {{ $labels.gpu }} runs out of memory within 5 minutes at this rate",
     description=(
@@ -59,10 +61,11 @@ JUMP = Alert(
     "GPUMemoryJump",
     # Every load and every large batch does this: for reading next to other alerts, not for waking anyone.
     expr=(
-        f"({RESERVED} - min_over_time({RESERVED}[1m])) > on (instance, gpu) group_left () (0.10 * {GPU_TOTAL})"
+        f"({RESERVED} - min_over_time({RESERVED}[1m])) > on (cluster, instance, gpu) group_left () (0.10 * {GPU_TOTAL})"
         f" and {IS_READY}"
     ),
     severity=Severity.INFO,
+    priority="P3",
     team="inference-sre",
     summary="Reserved memory on {{ $labels.instance }} GPU {{ $labels.gpu }} rose by {{ $value | humanize1024 }}B",
     description="Process {{ $labels.process }} of {{ $labels.workload }} took over 10 % of the device within a minute.",
@@ -71,9 +74,10 @@ JUMP = Alert(
 
 LEAK = Alert(
     "GPUMemoryLeak",
-    expr=f"predict_linear({FLOOR}[30m], 1800) > on (instance, gpu) group_left () {GPU_TOTAL} and {IS_READY}",
+    expr=f"predict_linear({FLOOR}[30m], 1800) > on (cluster, instance, gpu) group_left () {GPU_TOTAL} and {IS_READY}",
     for_="10m",
     severity=Severity.WARNING,
+    priority="P2",
     team="inference-sre",
     summary="{{ $labels.instance }} GPU {{ $labels.gpu }} is on course to be full within 30 minutes",
     description=(
@@ -87,7 +91,9 @@ RETRYING = Alert(
     "GPUAllocatorRetrying",
     expr=f"increase({ALLOC_RETRIES}[2m]) > 0",
     for_="2m",
+    keep_firing_for="5m",
     severity=Severity.WARNING,
+    priority="P2",
     team="inference-sre",
     summary="Allocator is retrying on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description=(
@@ -103,6 +109,7 @@ OUT_OF_MEMORY = Alert(
     expr=f"increase({NODE_OOMS}[5m]) > 0",
     keep_firing_for="10m",
     severity=Severity.CRITICAL,
+    priority="P1",
     team="inference-sre",
     summary="Out of memory on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description="{{ $value | humanize }} out-of-memory errors in 5 minutes on this GPU.",

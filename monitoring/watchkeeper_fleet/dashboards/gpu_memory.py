@@ -17,6 +17,7 @@ from watchkeeper_fleet.alerts.gpu_memory import (
     RETRYING,
     SLACK,
 )
+from watchkeeper_fleet.dashboards.parts import BARS, LINE, NODES, colours, counted, events, links, names, tile, to
 from watchkeeper_fleet.metrics.agent import ALLOC_RETRIES, ALLOCATED, RESERVED
 from watchkeeper_fleet.metrics.exporter import GPU_FREE, GPU_TOTAL, NODE_OOMS
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from watchkeeper import Pack
 
 # What the variables at the top choose. A device belongs to no workload, so only processes are narrowed by it.
-NODES = {"cluster": re("$cluster"), "node": re("$node")}
 DEVICES = {**NODES, "gpu": re("$gpu")}
 PROCESSES = {**DEVICES, "workload": re("$workload")}
 
@@ -35,7 +35,7 @@ FREE, TOTAL, OOMS = GPU_FREE.where(**DEVICES), GPU_TOTAL.where(**DEVICES), NODE_
 HELD, USED, FLUSHES = RESERVED.where(**PROCESSES), ALLOCATED.where(**PROCESSES), ALLOC_RETRIES.where(**PROCESSES)
 
 
-def dashboard(pack: Pack) -> Any:  # noqa: ARG001 - every dashboard is given the pack
+def dashboard(pack: Pack) -> Any:
     """Return the dashboard `gpu-memory`."""
     return d.dashboard(
         uid="gpu-memory",
@@ -51,56 +51,56 @@ def dashboard(pack: Pack) -> Any:  # noqa: ARG001 - every dashboard is given the
             d.label_values("workload", RESERVED.where(**NODES), label="Workload"),
             d.label_values("gpu", GPU_TOTAL.where(**NODES), label="GPU", sort=3),
         ],
-        links=[d.dashboards_link("Other dashboards", ["watchkeeper"])],
+        links=links(),
         panels=[
-            d.row("Is it fine?", _summary()),
+            d.row("Is it fine?", _summary(pack)),
             d.row("Which GPU is full?", _devices()),
-            d.row("Who runs out, and when?", _processes()),
-            d.row("What does the allocator do about it?", _allocator()),
+            d.row("Who runs out, and when?", _processes(pack)),
+            d.row("What does the allocator do about it?", _allocator(pack)),
         ],
     )
 
 
-def _summary() -> list[Any]:
+def _summary(pack: Pack) -> list[Any]:
     return [
-        d.stat(
+        tile(
             "Out-of-memory errors",
             f"sum(increase({OOMS}[5m]))",
-            description="In the last 5 minutes, on all GPUs chosen. Anything but 0 is an error that a caller has seen.",
-            alerts=[OUT_OF_MEMORY.name],
+            "In the last 5 minutes, on all GPUs chosen. Anything but 0 is an error that a caller has seen.",
             decimals=0,
+            thresholds=colours(pack, OUT_OF_MEMORY),
         ),
-        d.stat(
+        tile(
             "GPUs nearly full",
-            f"count({FREE} / {TOTAL} < 0.10) or vector(0)",
-            description="GPUs with less than 10 % free. Fine where servers reserve on purpose and no retries follow.",
+            counted(f"{FREE} / {TOTAL} < 0.10", TOTAL),
+            "GPUs with less than 10 % free. Fine where servers reserve on purpose and no retries follow.",
             thresholds={1: "orange"},
         ),
-        d.stat(
+        tile(
             "Allocators retrying",
-            f"count(increase({FLUSHES}[2m]) > 0) or vector(0)",
-            description="Processes on a GPU that flushed their cache in the last 2 minutes: the step before an error.",
-            thresholds={1: "orange"},
+            counted(f"increase({FLUSHES}[2m]) > 0", HELD),
+            "Processes on a GPU that flushed their cache in the last 2 minutes: the step before an error.",
+            thresholds=colours(pack, RETRYING),
         ),
-        d.stat(
+        tile(
             "Least free",
             f"min({FREE} / {TOTAL})",
-            description="The share that is free on the fullest GPU.",
+            "The share that is free on the fullest GPU.",
             unit="percentunit",
             decimals=0,
             thresholds={None: "red", 0.02: "orange", 0.10: "green"},
         ),
-        d.stat(
+        tile(
             "Least headroom",
             f"min({HEADROOM.where(**PROCESSES)})",
-            description="What the worst-off process can still get: its own cache, and what the device has free.",
+            "What the worst-off process can still get: its own cache, and what the device has free.",
             unit="bytes",
             thresholds={None: "red", 2**30: "orange", 4 * 2**30: "green"},
         ),
-        d.stat(
+        tile(
             "GPUs",
             f"count({TOTAL})",
-            description="GPUs that report. Fewer than there are is a fault of its own.",
+            "GPUs that report. Fewer than there are is a fault of its own, which the fleet shows.",
             thresholds={None: "text"},
         ),
     ]
@@ -145,7 +145,7 @@ def _devices() -> list[Any]:
     ]
 
 
-def _processes() -> list[Any]:
+def _processes(pack: Pack) -> list[Any]:
     return [
         d.timeseries(
             "Headroom",
@@ -155,37 +155,37 @@ def _processes() -> list[Any]:
             unit="bytes",
             min=0,
             width=8,
-            alerts=[HEADROOM_LOW.name],
+            alerts=names(pack, HEADROOM_LOW),
         ),
         d.timeseries(
             "Expected in 30 minutes",
             f"predict_linear({FLOOR.where(**PROCESSES)}[30m], 1800)"
-            f" / on (instance, gpu) group_left () {GPU_TOTAL.where(**DEVICES)}",
+            f" / on (cluster, instance, gpu) group_left () {GPU_TOTAL.where(**DEVICES)}",
             legend=PROCESS,
             description="Where the floor of allocated memory will be, as a share of the device: above 100 % is a leak.",
             unit="percentunit",
             min=0,
             width=8,
             thresholds={1: "orange"},
-            custom={"thresholdsStyle": {"mode": "line"}},
-            alerts=[LEAK.name],
+            custom=LINE,
+            alerts=names(pack, LEAK),
         ),
         d.timeseries(
             "Taken within a minute",
-            f"({HELD} - min_over_time({HELD}[1m])) / on (instance, gpu) group_left () {TOTAL}",
+            f"({HELD} - min_over_time({HELD}[1m])) / on (cluster, instance, gpu) group_left () {TOTAL}",
             legend=PROCESS,
             description="The share of the device that a process took within a minute: loading, or a large batch.",
             unit="percentunit",
             min=0,
             width=8,
             thresholds={0.10: "blue"},
-            custom={"thresholdsStyle": {"mode": "line"}},
-            alerts=[JUMP.name],
+            custom=LINE,
+            alerts=names(pack, JUMP),
         ),
     ]
 
 
-def _allocator() -> list[Any]:
+def _allocator(pack: Pack) -> list[Any]:
     return [
         d.timeseries(
             "Reserved but unused",
@@ -199,7 +199,7 @@ def _allocator() -> list[Any]:
             min=0,
             max=1,
             width=8,
-            alerts=[FRAGMENTED.name],
+            alerts=names(pack, FRAGMENTED),
         ),
         d.timeseries(
             "Cache flushes in 2 minutes",
@@ -209,16 +209,21 @@ def _allocator() -> list[Any]:
             unit="short",
             min=0,
             width=8,
-            alerts=[RETRYING.name],
+            alerts=names(pack, RETRYING),
         ),
         d.timeseries(
-            "Out-of-memory errors over time",
-            f"sum by (node, gpu) (increase({OOMS}[$__rate_interval]))",
-            legend=DEVICE,
-            description="Counted by the daemon of each host, so that they outlive the process that had them.",
+            "Out-of-memory errors in 5 minutes",
+            events(f"increase({OOMS}[5m])", OOMS, DEVICE),
+            description=(
+                "Counted by the daemon of each host, so that they outlive the process that had them. Look at what was "
+                "left just before: the headroom, and who took memory within a minute."
+            ),
             unit="short",
             min=0,
+            decimals=0,
             width=8,
-            custom={"drawStyle": "bars", "fillOpacity": 80},
+            custom=BARS,
+            links=[to("What became of its processes", "fleet")],
+            alerts=names(pack, OUT_OF_MEMORY),
         ),
     ]

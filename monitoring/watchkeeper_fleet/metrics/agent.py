@@ -185,7 +185,7 @@ KERNEL = Histogram(
 
 LATENCY = Histogram(
     "inference_latency_seconds",
-    "Duration of finished calls. A call that never returns is in none of the buckets.",
+    "Duration of finished calls, those that raised included. A call that never returns is in no bucket.",
     labels=PER_FUNCTION,
     unit="seconds",
     # 2 is the alert's threshold; 120 so that a p99 of 45 s can be read at all.

@@ -1,7 +1,8 @@
 """What the pack relies on from others' exporters, as far as it uses it.
 
-kube-state-metrics is scraped with honor_labels, so the `node` of its series is the node that they are about; it is
-among the target labels and not repeated here.
+kube-state-metrics is scraped with honor_labels, so the `node` of its series about nodes, and of resource requests and
+limits, is the node that they are about; it is among the target labels and not repeated here. Its other series about
+pods name no node: what stands there is that of kube-state-metrics itself.
 """
 
 from watchkeeper.contract import Counter, Gauge, Histogram

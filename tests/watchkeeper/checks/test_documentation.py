@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Metric, Pack, Recording, Severity, not_
+from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Metric, Pack, Recording, Runbook, Severity, not_
 from watchkeeper import checks as checks_package
 from watchkeeper.project import build
 from watchkeeper.settings import Settings, Targets
@@ -27,15 +27,17 @@ def findings(example, folder):
     made = [value for value in names.values() if getattr(value, "place", None)]
     groups = tuple(value for value in made if isinstance(value, Group))
     grouped = {id(rule) for group in groups for rule in group.rules}
+    pages = tuple(value for value in made if isinstance(value, Runbook))
     pack = Pack(
+        runbooks=pages or None,
         metrics=tuple(value for value in made if isinstance(value, Metric)),
         groups=groups,
         dashboards=tuple(value for name, value in names.items() if name.endswith("dashboard")),
         loose=tuple(value for value in made if isinstance(value, (Alert, Recording)) and id(value) not in grouped),
     )
     targets = {key: tuple(map(int, version.split("."))) for key, version in names.get("targets", {}).items()}
-    project, found = build(pack, Settings(root=folder, targets=Targets(**targets)))
-    return [*found, *checks_package.run(project)]
+    _, found = build(pack, Settings(root=folder, targets=Targets(**targets)))
+    return found
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.ID)

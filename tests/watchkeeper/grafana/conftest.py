@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from watchkeeper.render.grafana import to_text
+
 _SPEC = importlib.util.spec_from_file_location("grafana_corpus", Path(__file__).with_name("corpus.py"))
 _CORPUS = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_CORPUS)
@@ -49,7 +51,8 @@ def check():
         settings = SimpleNamespace(targets=SimpleNamespace(grafana=grafana))
         module = importlib.import_module(f"watchkeeper.checks.dashboard_{name.replace('-', '_')}")
         assert f"dashboard/{name}" == module.ID
-        findings = list(module.check(SimpleNamespace(dashboards=dashboards, settings=settings)))
+        files = {f"dashboards/{dashboard.uid}.json": to_text(dashboard.model) for dashboard in dashboards}
+        findings = list(module.check(SimpleNamespace(dashboards=dashboards, settings=settings, files=files)))
         for finding in findings:
             assert finding.check == module.ID
             assert finding.place
