@@ -49,6 +49,8 @@ class Expressions:
     def __init__(self, random: Random, version: tuple[int, int], base_ms: int) -> None:
         self.random, self.version, self.base_ms = random, version, base_ms
         self.over_time = [name for name in OVER_TIME if self.has(name)]
+        if version < (3, 14):
+            self.over_time = [name for name in self.over_time if name != "mad_over_time"]
 
     def has(self, name: str) -> bool:
         since = FUNCTIONS[name].since
@@ -158,6 +160,9 @@ class Expressions:
             if self.version < (3, 0) and "@" in matrix.text:
                 return self.over_time_of_gauge(depth)  # 2.42 then moves the fixed window along with the steps
             return Part(f"predict_linear({matrix.text}, {random.choice(('60', '3600', '-30'))})", matrix.labels)
+        if roll < 0.16 and self.has("mad_over_time"):  # of a window with NaN it is NaN in 3.14, but not in 3.5
+            name = random.choice(("temp", "load", "limit"))
+            return Part(f"mad_over_time({name}{self.matchers(name)}[{self.window()}])", labels_of(name))
         if roll < 0.18 and self.has("double_exponential_smoothing"):
             return Part(f"double_exponential_smoothing({matrix.text}, 0.{random.randrange(1, 9)}, 0.3)", matrix.labels)
         return Part(f"{random.choice(self.over_time)}({matrix.text})", matrix.labels)
@@ -292,8 +297,8 @@ class Expressions:
             text, kept = rate, ("job", "instance")
         else:
             text, kept = "lat_bucket", ("job", "instance")
-        if self.version >= (3, 0) and random.random() < 0.1:
-            lower = random.choice(("-Inf", "0.2", "3"))  # 3.5 gives NaN for one in the lowest bucket, 3.14 does not
+        if self.version >= (3, 6) and random.random() < 0.1:  # 3.5 gives NaN for bounds in the lowest bucket
+            lower = random.choice(("-Inf", "0", "0.2"))
             return Part(f"histogram_fraction({lower}, {random.choice(('1', '3', 'Inf'))}, {text})", kept)
         return Part(f"histogram_quantile({self.share()}, {text})", kept)
 
