@@ -9,13 +9,15 @@ import numpy as np
 
 from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine import regex
-from watchkeeper.engine.arrays import aggregate, binary, calls, windows
+from watchkeeper.engine.arrays import aggregate, binary, calls
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame, empty
 from watchkeeper.engine.arrays.grid import Grid, regular
 from watchkeeper.engine.arrays.intern import Interner
 from watchkeeper.engine.arrays.lookback import latest
+from watchkeeper.engine.arrays.memo import Memo
 from watchkeeper.engine.arrays.notes import FIXED, Note, before, moved
+from watchkeeper.engine.arrays.unique import require_unique
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.nodes import TIMED_OUT, TOO_MANY_SAMPLES
 from watchkeeper.promql import durations
@@ -96,7 +98,18 @@ class Evaluator:
     `grid` is all steps of the query, or some of them: `over` makes an evaluator for others.
     """
 
-    __slots__ = ("_contexts", "_deadline", "grid", "interner", "owners", "settings", "store")
+    __slots__ = (
+        "_contexts",
+        "_deadline",
+        "_numbered",
+        "_widths",
+        "grid",
+        "interner",
+        "memo",
+        "owners",
+        "settings",
+        "store",
+    )
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
@@ -107,6 +120,9 @@ class Evaluator:
         self.owners: dict[tuple[int, Labels], Labels] = {}
         self._contexts: dict[tuple[bytes, bool], Context] = {}
         self._deadline = math.inf
+        self._numbered = 0
+        self._widths: dict[int, int] = {}  # of selectors, by their numbers: how many series they find
+        self.memo = Memo()
 
     def over(self, first: int, last: int) -> Evaluator:
         """An evaluator of the same query at the steps from the number `first` up to, not including, `last`."""
@@ -118,6 +134,9 @@ class Evaluator:
         other.owners = self.owners
         other._contexts = {}  # noqa: SLF001
         other._deadline = math.inf  # noqa: SLF001
+        other._numbered = 0  # noqa: SLF001
+        other._widths = self._widths  # noqa: SLF001
+        other.memo = Memo()
         return other
 
     def evaluate(self, expr: Expr, deadline: float | None = None) -> tuple[Value, list[Note]]:
@@ -143,10 +162,14 @@ class Evaluator:
 
     def series(self, expr: Expr) -> int:
         """How many series the selector in an expression that finds most of them finds."""
+        known = self._widths
         most = 0
         for node in walk(expr):
             if isinstance(node, VectorSelector):
-                most = max(most, len(self.select(node).labels))
+                number = self.interner.number(node)
+                if number not in known:
+                    known[number] = len(self.select(node).labels)
+                most = max(most, known[number])
         return most
 
     def select(self, node: VectorSelector) -> Selection:
@@ -159,12 +182,15 @@ class Evaluator:
         except regex.RegexError as error:
             raise Unsupported(str(error)) from None
 
-    def context(self, grid: Grid) -> Context:
-        """Evaluation at the times of a grid."""
+    def context(self, grid: Grid, passing: bool = False) -> Context:
+        """Evaluation at the times of a grid; `passing` where it won't be asked for again."""
         key = grid.key
         found = self._contexts.get(key)
         if found is None:
-            found = self._contexts[key] = Context(self, grid)
+            self._numbered += 1
+            found = Context(self, grid, self._numbered)
+            if not passing:
+                self._contexts[key] = found
         return found
 
     def milliseconds(self, duration: Duration | None) -> int:
@@ -183,14 +209,14 @@ class Evaluator:
 class Context:
     """Evaluation at the times of one grid: the query's own, or a subquery's."""
 
-    __slots__ = ("_memo", "evaluator", "grid", "notes", "settings")
+    __slots__ = ("_number", "evaluator", "grid", "notes", "settings")
 
-    def __init__(self, evaluator: Evaluator, grid: Grid) -> None:
+    def __init__(self, evaluator: Evaluator, grid: Grid, number: int) -> None:
         self.evaluator = evaluator
         self.settings: Settings = evaluator.settings
         self.grid = grid
         self.notes: list[Note] = []
-        self._memo: dict[int, tuple[Value, list[Note], Expr]] = {}
+        self._number = number
 
     @property
     def steps(self) -> int:
@@ -208,7 +234,9 @@ class Context:
         """The value of a scalar, string or vector expression."""
         # A long chain of operators leans to the left: its start is evaluated first, so as not to recurse.
         chain: list[Expr] = []
-        while isinstance(node, Binary | Paren):
+        number = self.evaluator.interner.number
+        memo = self.evaluator.memo
+        while isinstance(node, Binary | Paren) and (self._number, number(node)) not in memo:
             chain.append(node)
             node = node.lhs if isinstance(node, Binary) else node.expr
         result = self._remembered(node)
@@ -217,8 +245,8 @@ class Context:
         return result
 
     def _remembered(self, node: Expr) -> Value:
-        number = self.evaluator.interner.number(node)
-        known = self._memo.get(number)
+        key = self._number, self.evaluator.interner.number(node)
+        known = self.evaluator.memo.get(key)
         if known is not None:
             value, notes, root = known
             self.notes += moved(notes, root, node)
@@ -230,7 +258,7 @@ class Context:
                 value = self._steady(node)
             else:
                 value = self._evaluate(node)
-            self._memo[number] = value, self.notes, node
+            self.evaluator.memo.put(key, (value, self.notes, node))
         finally:
             outer += self.notes
             self.notes = outer
@@ -392,7 +420,7 @@ class Context:
         With delayed name removal that is looked at in the end.
         """
         if not self.settings.delayed:
-            windows.require_unique(frame.labels, frame.mask)
+            require_unique(frame.labels, frame.mask)
         return frame
 
     def none(self) -> Frame:

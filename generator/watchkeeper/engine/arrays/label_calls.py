@@ -12,7 +12,7 @@ from watchkeeper.engine import regex
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame
 from watchkeeper.engine.arrays.notes import INSIDE
-from watchkeeper.engine.arrays.windows import require_unique
+from watchkeeper.engine.arrays.unique import require_unique
 from watchkeeper.engine.steps.aggregations import is_label_name
 from watchkeeper.engine.steps.label_calls import expand, natural_less
 

@@ -12,7 +12,7 @@ from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame, Groups
 from watchkeeper.engine.arrays.operators import COMPARISONS, keeps_name, operator
-from watchkeeper.engine.arrays.windows import require_unique
+from watchkeeper.engine.arrays.unique import require_unique
 from watchkeeper.promql.nodes import MANY_TO_ONE, ONE_TO_MANY, ONE_TO_ONE
 
 TYPE_CHECKING = False

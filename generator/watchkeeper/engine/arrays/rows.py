@@ -6,7 +6,7 @@ import numpy as np
 
 from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.frame import Frame
-from watchkeeper.engine.arrays.windows import merged
+from watchkeeper.engine.arrays.unique import merged
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.nodes import TOO_MANY_SAMPLES
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from watchkeeper.engine.arrays.block import Block
 from watchkeeper.engine.arrays.errors import Unsupported
-from watchkeeper.engine.arrays.frame import Frame, Groups
 from watchkeeper.engine.arrays.grid import Grid
-from watchkeeper.engine.arrays.notes import INSIDE, before
 from watchkeeper.engine.arrays.strip import strips
 from watchkeeper.promql.nodes import MatrixSelector, Paren, Subquery
 
@@ -16,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watchkeeper.engine.arrays.block import Ragged
+    from watchkeeper.engine.arrays.block import Block, Ragged
     from watchkeeper.engine.arrays.evaluate import Context
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Ints
@@ -70,80 +65,7 @@ def of(context: Context, node: Expr) -> Windows:
         grid = Grid(context.moments(selector))
         return Windows(selection.labels, selection.parts, grid, length, context.settings.closed, None)
     if isinstance(node, Subquery):
-        return _subquery(context, node)
+        from watchkeeper.engine.arrays import subquery
+
+        return subquery.windows(context, node)
     raise Unsupported(f"{type(node).__name__} as a range vector")
-
-
-def _subquery(context: Context, node: Subquery) -> Windows:
-    evaluator = context.evaluator
-    settings = context.settings
-    length = evaluator.milliseconds(node.range)
-    step = settings.subquery_step if node.step is None else evaluator.milliseconds(node.step)
-    if length <= 0 or step <= 0:
-        raise Unsupported("a range or a step that is not positive")
-    moments = context.moments(node)
-    # Steps are multiples of `step`; a window holds those in (t - range, t], or in [t - range, t] where closed.
-    # What lies between windows is evaluated too, as Prometheus does: errors and annotations arise there as well.
-    low = moments - length
-    first = int(low[0]) + (0 if settings.closed else 1)
-    first = -(-first // step)
-    count = int(moments[-1]) // step - first + 1
-    context.charge(count - 1)
-    if count < 1:
-        raise Unsupported("a subquery without steps")
-    inner = Grid(step * (first + np.arange(count, dtype=np.int64)), first * step == int(moments[-1]))
-    context_inside = evaluator.context(inner)
-    outer, context_inside.notes = context_inside.notes, []
-    try:
-        frame = _as_frame(context_inside, node.expr)
-        context.notes += before(context_inside.notes, INSIDE)
-    finally:
-        context_inside.notes = outer
-    # Series stand in the order in which they are first met.
-    frame = merged(frame)
-    frame = frame.take(np.argsort(frame.mask.argmax(axis=1), kind="stable")) if len(frame) else frame
-    context.charge(int(np.count_nonzero(frame.mask)))
-    mask: Bools | None = frame.mask
-    assert mask is not None
-    if bool(mask.all()):
-        mask = None
-    block = Block(inner.times, np.ascontiguousarray(frame.values), mask, None)
-    parts: list[tuple[Ints, Block | Ragged]] = [(np.arange(len(frame)), block)] if len(frame) else []
-    return Windows(frame.labels, parts, Grid(moments), length, settings.closed, frame.dropped)
-
-
-def _as_frame(context: Context, node: Expr) -> Frame:
-    value = context.value(node)
-    if isinstance(value, Frame):
-        return value
-    if isinstance(value, str):
-        raise Unsupported("a subquery of a string")
-    return Frame([()], value[None, :], np.ones((1, context.steps), bool))
-
-
-def require_unique(labels: list[Labels], mask: Bools) -> None:
-    """Raise Unsupported where two rows with the same labels have samples at one step."""
-    if len(set(labels)) < len(labels) and Groups(labels).overlapping(mask) is not None:
-        raise Unsupported("vector cannot contain metrics with the same labelset")
-
-
-def merged(frame: Frame) -> Frame:
-    """One row for each label set. Raises Unsupported where two have samples at one step."""
-    if len(set(frame.labels)) == len(frame.labels):
-        return frame
-    groups = Groups(frame.labels)
-    if groups.overlapping(frame.mask) is not None:
-        raise Unsupported("vector cannot contain metrics with the same labelset")
-    first = np.array([rows[0] for rows in groups.members])
-    values = frame.values[first].copy()
-    mask = frame.mask[first].copy()
-    for group, rows in enumerate(groups.members):
-        for row in rows[1:]:
-            np.copyto(values[group], frame.values[row], where=frame.mask[row])
-            mask[group] |= frame.mask[row]
-    dropped = frame.dropped
-    if dropped is not None:
-        if any(len({bool(dropped[row]) for row in rows}) > 1 for rows in groups.members):
-            raise Unsupported("rows with the same labels of which some lose their name")
-        dropped = dropped[first]
-    return Frame([frame.labels[row] for row in first.tolist()], values, mask, dropped)
