@@ -20,6 +20,7 @@ which rendering takes out again: a dict or a raw grafanalib panel (`extraJson`) 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 import attr
@@ -154,7 +155,9 @@ def _at(panel: Any, flow: Flow) -> Any:
         return panel
     width, height = (given.w, given.h) if given else SIZES.get(panel.to_json_data()["type"], DEFAULT_SIZE)
     x, y = flow.place(width, height)
-    return attr.evolve(panel, gridPos=core.GridPos(h=height, w=width, x=x, y=y))
+    placed = copy(panel)  # attr.evolve would validate all members once more, for most of the time a panel takes
+    placed.gridPos = core.GridPos(h=height, w=width, x=x, y=y)
+    return placed
 
 
 def row(title: str, panels: Iterable[Any] = (), *, collapsed: bool = False, repeat: str = "", key: str = "") -> Any:

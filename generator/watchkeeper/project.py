@@ -17,14 +17,15 @@ from watchkeeper.render.rules import rule_file, to_yaml
 from watchkeeper.render.runbooks import page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from watchkeeper.model import Alert, Group
     from watchkeeper.pack import Dashboard, Pack
     from watchkeeper.promql.nodes import Expr, Node
     from watchkeeper.settings import Settings
 
-    Track = Callable[[Iterable[Any], str], Iterable[Any]]
+    Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
+    Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -62,37 +63,44 @@ class Project:
     files: dict[str, str] = field(default_factory=dict)  # relative path to text
 
 
+@dataclass(frozen=True)
+class Board:
+    """One dashboard, done: what is left of it is its text, where its panels are, and what is wrong with it."""
+
+    rendered: Rendered | None
+    file: dict[str, str]
+    expressions: tuple[Expression, ...]
+    findings: list[Finding]
+
+
 def build(
-    pack: Pack, settings: Settings, *, track: Track | None = None, keep: bool = True
+    pack: Pack, settings: Settings, *, track: Track | None = None, spread: Spread | None = None, keep: bool = True
 ) -> tuple[Project, list[Finding]]:
     """Return the project, and all that is wrong with it. Pure but for the functions of the user's own.
 
     Without `keep`, dashboards' models and expressions are dropped once they were looked at: those of a thousand
-    dashboards would fill a gigabyte.
+    dashboards would fill a gigabyte. `track` shows progress, `spread` maps over several cores.
     """
-    track = track or (lambda items, _: items)
+    track = track or (lambda items, *_: items)
     whole = Project(pack, settings, Catalogue(pack))
     alerts = pack.alerts
+    removed = frozenset(entry.name for entry in pack.removed)
+    boards = (spread or map)(lambda source: _board(source, whole, alerts, removed, keep=keep), pack.dashboards)
     findings: list[Finding] = []
     dashboards: list[Rendered] = []
     expressions: list[Expression] = []
     files: dict[str, str] = {}
-    for source in track(pack.dashboards, "dashboards"):
-        rendered, faults = _dashboard(source, pack, settings, alerts)
-        findings += faults
-        if rendered is None:
-            continue
-        file = {f"dashboards/{rendered.uid}.json": to_text(rendered.model)}
-        queries = tuple(_panel_expressions(rendered))
-        findings += run(replace(whole, dashboards=(rendered,), expressions=queries, files=file), PARTS)
-        files |= file
-        dashboards.append(rendered if keep else replace(rendered, model={}))
-        expressions += queries if keep else ()
+    for board in track(boards, "dashboards", len(pack.dashboards)):
+        findings += board.findings
+        expressions += board.expressions
+        files |= board.file
+        if board.rendered:
+            dashboards.append(board.rendered)
     panel_of = {
         name: place for name, places in panels_of(pack, dashboards).items() for place in [_one(places)] if place
     }
     documents: list[tuple[Group, dict[str, Any]]] = []
-    for group in track(pack.groups, "rule groups"):
+    for group in track(pack.groups, "rule groups", len(pack.groups)):
         rules = tuple(_rule_expressions(group))
         findings += run(replace(whole, expressions=rules), PARTS)
         expressions += rules if keep else ()
@@ -124,22 +132,26 @@ def _unwritable(project: Project) -> Iterator[Finding]:
             yield Finding("render/text", what, project.pack.place, fix=fix)
 
 
-def _dashboard(
-    source: Dashboard, pack: Pack, settings: Settings, alerts: dict[str, Alert]
-) -> tuple[Rendered | None, list[Finding]]:
-    place = _place(source, pack)
+def _board(
+    source: Dashboard, whole: Project, alerts: dict[str, Alert], removed: frozenset[str], *, keep: bool
+) -> Board:
+    place = _place(source, whole.pack)
     try:
-        return to_classic(
-            pack.build(source),
+        rendered, findings = to_classic(
+            whole.pack.build(source),
             place=place,
-            removed=frozenset(entry.name for entry in pack.removed),
             alerts=alerts,
-            runbook_url=settings.runbook,
-            grafana=settings.targets.grafana,
+            removed=removed,
+            runbook_url=whole.settings.runbook,
+            grafana=whole.settings.targets.grafana,
         )
-    except Exception as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
-        finding = explain(error, "making the dashboard", settings.root)
-        return None, [finding if finding.place else Finding(finding.check, finding.message, place, fix=finding.fix)]
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
+        finding = explain(error, "making the dashboard", whole.settings.root)
+        return Board(None, {}, (), [finding if finding.place else replace(finding, place=place)])
+    file = {f"dashboards/{rendered.uid}.json": to_text(rendered.model)}
+    queries = tuple(_panel_expressions(rendered))
+    findings += run(replace(whole, dashboards=(rendered,), expressions=queries, files=file), PARTS)
+    return Board(rendered if keep else replace(rendered, model={}), file, queries if keep else (), findings)
 
 
 def _runbooks(pack: Pack, settings: Settings, panel_of: dict[str, tuple[str, int]]) -> dict[str, str]:

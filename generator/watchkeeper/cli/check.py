@@ -20,7 +20,9 @@ Each finding names its check, such as promql/metric, which docs/checks/ explains
 @definitions_option
 def check(*, definitions: str | None) -> None:
     """Report all that is wrong with the definitions, without writing anything."""
-    project, findings = checked_project(read_settings(), definitions)
+    from watchkeeper.cache import Recorder
+
+    project, findings = checked_project(read_settings(), definitions, Recorder())
     if report(findings):
         sys.exit(1)
     parts = (

@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from watchkeeper.cache import Recorder
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
     from watchkeeper.settings import Settings
@@ -21,11 +22,15 @@ definitions_option: Callable[..., Any] = click.option(
 )
 
 
-def checked_project(settings: Settings, definitions: str | None) -> tuple[Project, list[Finding]]:
-    """Return the project and all findings about it. Ends the program if it can't be loaded."""
+def checked_project(settings: Settings, definitions: str | None, recorder: Recorder) -> tuple[Project, list[Finding]]:
+    """Return the project and all findings about it. Ends the program if it can't be loaded.
+
+    What is read on the way is noted in the recorder. Large packs are spread over the cores.
+    """
     from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, load_pack
     from watchkeeper.project import build
+    from watchkeeper.spread import ChildDied, spread
 
     definitions = definitions or settings.definitions
     if not definitions:
@@ -35,7 +40,11 @@ def checked_project(settings: Settings, definitions: str | None) -> tuple[Projec
         pack = load_pack(definitions, settings.root)
     except LoadError as error:
         stop([error.finding])
-    return build(pack, settings, track=track, keep=False)
+    try:
+        return build(pack, settings, track=track, spread=lambda f, items: spread(f, items, recorder), keep=False)
+    except ChildDied as error:
+        fix = "look for os._exit in the dashboards' functions, and for the kernel's word about memory (journalctl -k)"
+        stop([Finding("load/dashboard", str(error), pack.place, fix=fix)])
 
 
 def read_settings() -> Settings:
@@ -81,15 +90,14 @@ def wants_colour(stream: Any) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def track(items: Iterable[Any], what: str) -> Iterator[Any]:
+def track(items: Iterable[Any], what: str, number: int) -> Iterator[Any]:
     """Yield the items; past two seconds, on a terminal, count them there."""
-    items = list(items)
     start, shown = time.monotonic(), False
     terminal = sys.stderr.isatty()
-    for number, item in enumerate(items):
+    for done, item in enumerate(items):
         if terminal and time.monotonic() - start > 2:
-            width = 30 * number // len(items)
-            click.echo(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {number}/{len(items)}", nl=False, err=True)
+            width = 30 * done // number
+            click.echo(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {done}/{number}", nl=False, err=True)
             shown = True
         yield item
     if shown:

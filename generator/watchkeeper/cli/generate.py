@@ -53,7 +53,7 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
         click.echo(message, err=True)
         return
     recorder = Recorder()
-    project, findings = checked_project(settings, definitions)
+    project, findings = checked_project(settings, definitions, recorder)
     recorder.stop()
     if report(findings):
         click.echo("nothing written" if not check else "not compared", err=True)
