@@ -226,7 +226,7 @@ TIMINGS = (
     delayed=st.booleans(),
     depth=st.integers(1, 3),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_random_expressions(seed, kind, patterns, times, compat, delayed, depth):
     random = Random(seed)
     data = some_data(random, kind, patterns)
@@ -237,9 +237,9 @@ def test_random_expressions(seed, kind, patterns, times, compat, delayed, depth)
 @pytest.mark.parametrize("patterns", [("grid",), ("gaps", "grid", "holes"), TIMES], ids=("grid", "gaps", "all"))
 def test_functions_of_ranges(call, patterns):
     random = Random(call)
-    for kind in sorted(VALUES):
+    for kind in random.sample(sorted(VALUES), 3):
         data = some_data(random, kind, patterns)
-        for times in random.sample(TIMINGS, 2):
+        for times in random.sample(TIMINGS, 1):
             expr = call.replace("#", random.choice(('b_total{gpu="1"}[5m]', 'a{job="x"}[90s]', "c[1m:20s]")))
             check(data, expr, times)
             assert native(data, expr, times), expr
@@ -249,9 +249,9 @@ def test_functions_of_ranges(call, patterns):
 def test_aggregations(op):
     random = Random(op)
     op, _, parameter = op.replace("#", "a").partition("(")
-    for kind in sorted(VALUES):
+    for kind in random.sample(sorted(VALUES), 3):
         data = some_data(random, kind, ("grid", "gaps", "holes", "short"))
-        for times in ((0, 7200, 120), (3600,)):
+        for times in ((0, 7200, 400), (3600,)):
             for by in ("", " by (job)", " without (gpu)"):
                 check(data, f"{op}{by}({parameter} c)", times)
                 check(data, f"sum({op}{by}({parameter} c))", times)
@@ -260,9 +260,9 @@ def test_aggregations(op):
 @pytest.mark.parametrize("expr", [*MAPS, *BINARY])
 def test_functions_and_operators(expr):
     random = Random(expr)
-    for kind in sorted(VALUES):
+    for kind in random.sample(sorted(VALUES), 3):
         data = some_data(random, kind, ("grid", "gaps", "holes", "short"))
-        for times in ((0, 7200, 120), (3600,)):
+        for times in ((0, 7200, 400), (3600,)):
             filled_in = expr
             for name in ("a", "c", "b_total"):
                 filled_in = filled_in.replace("#", name, 1)
@@ -270,7 +270,7 @@ def test_functions_and_operators(expr):
 
 
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(VALUES)), compat=st.sampled_from(("2", "3")))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_classic_histograms(seed, kind, compat):
     random = Random(seed)
     data = some_data(random, kind, random.choice((("grid",), ("grid", "gaps"), TIMES)))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from watchkeeper.promql.nodes import Call
 
 
+_LONGEST = 1 << 20
+
+
 def replace(context: Context, node: Call) -> Frame:
     """The value of label_replace(vector, target, replacement, source, pattern)."""
     frame = context.frame(node.args[0])
@@ -58,6 +61,8 @@ def _changed(context: Context, frame: Frame, new: list[str | None], target: str)
     """The frame with one label set to a text for each row, None to leave it."""
     if not is_label_name(target, context.settings.old):
         raise Unsupported("an invalid label name")
+    if any(text is not None and len(text) > _LONGEST for text in new):
+        raise Unsupported("a very long label value")
     labels = [
         one if text is None else label_sets.set_(one, target, text) for one, text in zip(frame.labels, new, strict=True)
     ]
