@@ -2,8 +2,8 @@
 
 `compiler` turns the tree into a program of nodes (`nodes`), `build` makes the node of one expression. Selectors and the
 windows of ranges are in `windows`, functions of ranges in `range_call`, `rates`, `over_time` and `extended`, functions
-of vectors in `calls`, `label_calls`, `classic` and `info`, aggregations in `aggregations` and `picks`, operators in
-`binary` and `matching`. Native histograms take the paths that `histograms` lists.
+of vectors in `calls`, `formulas`, `label_calls`, `classic` and `info`, aggregations in `aggregations` and `picks`,
+operators in `binary` and `matching`. Native histograms take the paths that `histograms` lists.
 """
 
 from __future__ import annotations

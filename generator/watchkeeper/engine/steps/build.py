@@ -8,7 +8,6 @@ from watchkeeper.engine.steps.aggregations import CountValues, Fold, names_of
 from watchkeeper.engine.steps.binary import Negation, ScalarBinary, VectorScalar
 from watchkeeper.engine.steps.calls import (
     EXTRACTIONS,
-    MAPS,
     Absent,
     Clamp,
     Clock,
@@ -21,6 +20,7 @@ from watchkeeper.engine.steps.calls import (
     ToScalar,
     ToVector,
 )
+from watchkeeper.engine.steps.formulas import MAPS
 from watchkeeper.engine.steps.grouping import Grouping
 from watchkeeper.engine.steps.nodes import Constant, Context, Node
 from watchkeeper.engine.steps.windows import InstantSelector, RangeSelector, Timing, WindowSource

@@ -4,122 +4,31 @@
 # ruff: noqa: PLR0124  (x != x asks for NaN)
 from __future__ import annotations
 
-import math
-
-from watchkeeper.engine.steps import calendar_time, histograms
+from watchkeeper.engine.steps import histograms
+from watchkeeper.engine.steps.formulas import MAPS, floor
 from watchkeeper.engine.steps.nodes import Context, Node
-from watchkeeper.engine.steps.numbers import INF, NAN, divide, maximum, minimum
+from watchkeeper.engine.steps.numbers import NAN, divide, maximum, minimum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from watchkeeper.engine.steps.idents import Ident
 
 
-def _guarded(function: Callable[[float], float]) -> Callable[[float], float]:
-    """NaN where Python's math raises for a value outside of its domain."""
-
-    def guarded(value: float) -> float:
-        try:
-            return function(value)
-        except ValueError:
-            return NAN
-
-    return guarded
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return INF
-
-
-def _sinh(value: float) -> float:
-    try:
-        return math.sinh(value)
-    except OverflowError:
-        return math.copysign(INF, value)
-
-
-def _cosh(value: float) -> float:
-    try:
-        return math.cosh(value)
-    except OverflowError:
-        return INF
-
-
-def _atanh(value: float) -> float:
-    if abs(value) == 1.0:
-        return math.copysign(INF, value)
-    try:
-        return math.atanh(value)
-    except ValueError:
-        return NAN
-
-
-def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
-    def guarded(value: float) -> float:
-        if value > 0:
-            return function(value)
-        return -INF if value == 0 else NAN
-
-    return guarded
-
-
-def _log2(value: float) -> float:
-    if value == INF:
-        return INF
-    fraction, exponent = math.frexp(value)
-    # Go makes sure that powers of two give whole numbers.
-    return float(exponent - 1) if fraction == 0.5 else math.log(fraction) * (1 / math.log(2)) + exponent
-
-
-def _log10(value: float) -> float:
-    return _log2(value) * (math.log(2) / math.log(10))
-
-
-def _floor(value: float) -> float:
-    return float(math.floor(value)) if math.isfinite(value) and abs(value) < 2**53 else value
-
-
-def _ceil(value: float) -> float:
-    if math.isfinite(value) and abs(value) < 2**53:
-        return math.copysign(float(math.ceil(value)), value)
-    return value
-
-
-def _sign(value: float) -> float:
-    return -1.0 if value < 0 else 1.0 if value > 0 else value
-
-
-MAPS: dict[str, Callable[[float], float]] = {
-    "abs": abs,
-    "acos": _guarded(math.acos),
-    "acosh": _guarded(math.acosh),
-    "asin": _guarded(math.asin),
-    "asinh": math.asinh,
-    "atan": math.atan,
-    "atanh": _atanh,
-    "ceil": _ceil,
-    "cos": _guarded(math.cos),
-    "cosh": _cosh,
-    "deg": lambda value: value * 180 / math.pi,
-    "exp": _exp,
-    "floor": _floor,
-    "ln": _logarithm(math.log),
-    "log10": _logarithm(_log10),
-    "log2": _logarithm(_log2),
-    "rad": lambda value: value * math.pi / 180,
-    "sgn": _sign,
-    "sin": _guarded(math.sin),
-    "sinh": _sinh,
-    "sqrt": _guarded(math.sqrt),
-    "tan": _guarded(math.tan),
-    "tanh": math.tanh,
-    **calendar_time.FUNCTIONS,
-}
+__all__ = [
+    "EXTRACTIONS",
+    "MAPS",
+    "Absent",
+    "Clamp",
+    "Clock",
+    "DateNow",
+    "Extraction",
+    "Map",
+    "OfTwo",
+    "Round",
+    "Timestamp",
+    "ToScalar",
+    "ToVector",
+]
 EXTRACTIONS = frozenset({"histogram_avg", "histogram_count", "histogram_stddev", "histogram_stdvar", "histogram_sum"})
 
 
@@ -239,7 +148,7 @@ class Round(Node):
         # Prometheus multiplies by the inverse, as that has fewer rounding errors for 0.1 and the like.
         inverse = 1.0 if self.to is None else divide(1.0, self.to.out)
         self.out = out = [
-            (drop(ident), divide(_floor(value * inverse + 0.5), inverse))
+            (drop(ident), divide(floor(value * inverse + 0.5), inverse))
             for ident, value in self.argument.out
             if type(value) is float
         ]
