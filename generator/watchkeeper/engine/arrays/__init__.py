@@ -65,11 +65,11 @@ def _evaluate(query: Query) -> list[Row]:
     if query.expr.type not in {"vector", "scalar"}:
         raise Unsupported(query.expr.type)
     whole = Evaluator(store_of(query.data), settings)
-    rows = Rows(query.max_samples)
     notes: list[Note] = []
     steps = len(whole.grid)
     # Some steps at a time where there are very many, so that memory is bounded.
     width = max(1, CELLS // max(1, whole.series(query.expr)))
+    rows = Rows(query.max_samples, portions=width < steps)
     for first in range(0, steps, width):
         evaluator = whole if width >= steps else whole.over(first, min(first + width, steps))
         value, found = evaluator.evaluate(query.expr, deadline)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class Rows:
     """The rows of an answer, from frames of one range of steps after the other."""
 
-    __slots__ = ("_kept", "_known", "_limit", "rows")
+    __slots__ = ("_kept", "_known", "_limit", "_portions", "rows")
 
-    def __init__(self, limit: int) -> None:
-        """`limit` is how many samples there may be."""
+    def __init__(self, limit: int, portions: bool) -> None:
+        """`limit` is how many samples there may be; `portions` whether there will be several frames."""
+        self._portions = portions
         self.rows: list[Row] = []
         self._known: dict[Labels, Row] = {}
         self._limit = limit
@@ -53,7 +54,8 @@ class Rows:
     def _append(self, labels: Labels, times: list[int], values: list[float]) -> None:
         known = self._known.get(labels)
         if known is None:
-            row = self._known[labels] = labels, list(times), values
+            # Rows share the list of times, unless there is more to come.
+            row = self._known[labels] = labels, list(times) if self._portions else times, values
             self.rows.append(row)
         else:
             known[1].extend(times)

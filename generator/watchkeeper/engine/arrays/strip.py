@@ -34,8 +34,8 @@ def as_slice(columns: Ints) -> Ints | slice:
     return columns
 
 
-# Numbers in one temporary array: six of them fit the second-level cache.
-CHUNK = 12_000
+# Numbers in one temporary array: a handful of them fit the second-level cache.
+CHUNK = 16_000
 # Fewer steps than this, and samples are laid out step by step instead of row by row.
 _FEW_STEPS = 48
 
