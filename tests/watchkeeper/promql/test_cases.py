@@ -33,7 +33,7 @@ def groups():
                 yield pytest.param(name, origin, id=f"{name.split('.')[0]}-{origin}")
 
 
-@pytest.mark.parametrize(("name", "origin"), groups())
+@pytest.mark.parametrize(("name", "origin"), list(groups()))
 def test_cases(name, origin):
     loads, cases = run_cases.read(SHARED / name)
     runner = run_cases.Runner(loads)
