@@ -3,7 +3,6 @@
 # ruff: noqa: PLR0124  (x != x asks for NaN)
 from __future__ import annotations
 
-from bisect import bisect_left
 from sys import float_info
 
 from watchkeeper.engine.steps.numbers import INF, NAN, divide
@@ -39,7 +38,7 @@ def _prepared(buckets: list[Bucket]) -> tuple[list[float], list[float]] | None:
     return (bounds, counts) if bounds[-1] == INF else None
 
 
-def _make_monotonic(counts: list[float], two: bool) -> bool:
+def _make_monotonic(counts: list[float]) -> bool:
     """Take away decreases; whether that was more than what floating point itself may have done."""
     forced = False
     previous = counts[0]
@@ -47,7 +46,7 @@ def _make_monotonic(counts: list[float], two: bool) -> bool:
         current = counts[index]
         if current == previous:
             continue
-        if not two and almost_equal(previous, current, _TOLERANCE):
+        if almost_equal(previous, current, _TOLERANCE):
             counts[index] = previous
         elif current < previous:
             counts[index] = previous
@@ -55,6 +54,16 @@ def _make_monotonic(counts: list[float], two: bool) -> bool:
         else:
             previous = current
     return forced
+
+
+def _make_monotonic_2(counts: list[float]) -> None:
+    """As in Prometheus 2.42: no tolerance, and NaN is passed over."""
+    most = -INF
+    for index, count in enumerate(counts):
+        if count > most:
+            most = count
+        elif count < most:
+            counts[index] = most
 
 
 def quantile(q: float, buckets: list[Bucket], two: bool = False) -> tuple[float, bool]:
@@ -69,7 +78,11 @@ def quantile(q: float, buckets: list[Bucket], two: bool = False) -> tuple[float,
     if prepared is None:
         return NAN, False
     bounds, counts = prepared
-    forced = _make_monotonic(counts, two)
+    forced = False
+    if two:
+        _make_monotonic_2(counts)
+    else:
+        forced = _make_monotonic(counts)
     if len(bounds) < 2 or counts[-1] == 0:
         return NAN, False
     rank = q * counts[-1]
@@ -90,9 +103,7 @@ def quantile(q: float, buckets: list[Bucket], two: bool = False) -> tuple[float,
 
 
 def _search(counts: list[float], rank: float, last: int) -> int:
-    """The first bucket that holds the rank; NaN counts hold none, as no comparison with them is true."""
-    if counts[-1] == counts[-1]:
-        return bisect_left(counts, rank, 0, last)
+    """The first bucket that holds the rank, by Go's bisection, which NaN leads to the right."""
     low, high = 0, last
     while low < high:
         middle = (low + high) // 2
