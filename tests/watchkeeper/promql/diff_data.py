@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.engine import Series
 from watchkeeper.engine.data import STALE
+from watchkeeper.engine.histogram import Histogram
 from watchkeeper.engine.labels import make
 
 if TYPE_CHECKING:
@@ -63,6 +64,34 @@ def make_series(random: Random, base_ms: int) -> list[Series]:
                     found.append(_series(random, labels, kind, base_ms))
     found.sort(key=lambda series: series.labels)
     return found
+
+
+def make_histograms(random: Random, base_ms: int) -> list[Series]:
+    """Native histograms, mostly counters: `dur` by job and instance."""
+    found = []
+    for job in JOBS:
+        for instance in INSTANCES:
+            when = times(random, base_ms)
+            values: list[Histogram | float] = []
+            # Never without a bucket: a server may give such a sample the empty buckets of its chunk, and then takes the
+            # zero bucket for one of positive observations.
+            buckets: dict[int, float] = {0: 1.0}
+            total = zeros = 0.0
+            schema = random.choice((0, 0, 1, 3))
+            for _ in when:
+                if random.random() < 0.02:
+                    buckets, total, zeros = {1: 1.0}, 0.0, 0.0
+                for _ in range(random.randrange(4)):
+                    index = random.randrange(-3, 6)
+                    buckets[index] = buckets.get(index, 0.0) + random.randrange(1, 4)
+                    total += random.random() * 5
+                zeros += random.random() < 0.2
+                count = sum(buckets.values()) + zeros
+                values.append(
+                    Histogram(schema, count=count, sum=total, zero_threshold=0.001, zero_count=zeros, positive=buckets)
+                )
+            found.append(Series({"__name__": "dur", "job": job, "instance": instance}, when, values))
+    return sorted(found, key=lambda series: series.labels)
 
 
 def times(random: Random, base_ms: int) -> list[int]:
@@ -169,5 +198,7 @@ def largest(series: list[Series], expr: str) -> float:
     for one in series:
         name = dict(one.labels)["__name__"]
         if name in expr or "__name__" in expr or expr[:1] == "{":
-            found = max([found, *(abs(value) for value in one.values if math.isfinite(value))])
+            found = max(
+                [found, *(abs(value) for value in one.values if isinstance(value, float) and math.isfinite(value))]
+            )
     return found

@@ -70,6 +70,34 @@ class Expressions:
             return self.sorted(depth)
         return self.vector(depth).text
 
+    def of_histograms(self) -> str:
+        """A float made of native histograms."""
+        random = self.random
+        inner = f"dur{self.matchers('lat_sum')}"
+        roll = random.random()
+        # 3.5 lets rate() of histograms begin below zero (Prometheus #16828), and differs where a bucket is negative.
+        rates = ("rate", "rate", "increase") if self.version >= (3, 6) else ()
+        function = random.choice((*rates, "irate", "irate", "sum_over_time", "avg_over_time", "last_over_time"))
+        if roll < 0.8:
+            inner = f"{function}({inner}[{self.window()}]{self.modifiers()})"
+        if random.random() < 0.1:
+            name = random.choice(("resets", "changes", "count_over_time", "present_over_time", "ts_of_last_over_time"))
+            return f"{name}(dur[{self.window()}])"
+        if random.random() < 0.6:
+            clause = random.choice(("", "by (job) ", "by (instance) "))
+            inner = f"{random.choice(('sum', 'avg', 'count'))} {clause}({inner})"
+        if random.random() < 0.2:
+            inner = f"({inner}) {random.choice(('*', '/'))} {random.choice(('2', '0.5', '1e3', '3.7'))}"
+        elif random.random() < 0.1:
+            inner = f"({inner}) {random.choice(('+', '==', '!='))} ({inner})"
+        name = random.choice(("quantile", "quantile", "count", "sum", "avg", "stddev", "stdvar", "fraction", ""))
+        if name == "quantile":
+            return f"histogram_quantile({self.share()}, {inner})"
+        if name == "fraction":
+            lower, upper = random.choice(("0", "0.3", "-Inf")), random.choice(("1", "2.5", "Inf"))
+            return f"histogram_fraction({lower}, {upper}, {inner})"
+        return f"histogram_{name}({inner})" if name else inner
+
     # Vectors
 
     def vector(self, depth: int) -> Part:

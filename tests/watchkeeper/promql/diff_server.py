@@ -109,7 +109,9 @@ def running(binary: str) -> Iterator[Server]:
             "--web.enable-remote-write-receiver",
             "--log.level=info",
         ]
-        features = "promql-experimental-functions,promql-duration-expr" if version(binary) >= (3, 0) else ""
+        features = (
+            "promql-experimental-functions,promql-duration-expr,native-histograms" if version(binary) >= (3, 0) else ""
+        )
         if features:
             command.append(f"--enable-feature={features}")
         log = folder / "log"
@@ -135,14 +137,37 @@ def write_request(series: Iterable[Series], start: int, end: int) -> bytes:
     found = []
     for one in series:
         samples = [
-            _field(2, b"\x09" + struct.pack("<d", value) + b"\x10" + varint(time))
-            for time, value in zip(one.times, one.values, strict=True)
-            if start <= time < end
+            _sample(time, value) for time, value in zip(one.times, one.values, strict=True) if start <= time < end
         ]
         if samples:
             labels = [_field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in one.labels]
             found.append(_field(1, b"".join(labels + samples)))
     return b"".join(found)
+
+
+def _sample(time: int, value: Any) -> bytes:
+    if isinstance(value, float):
+        return _field(2, b"\x09" + struct.pack("<d", value) + b"\x10" + varint(time))
+    parts = [_double(2, value.count), _double(3, value.sum), b"\x20" + _signed(value.schema)]
+    parts += [_double(5, value.zero_threshold), _double(7, value.zero_count)]
+    for spans, counts, buckets in ((8, 10, value.negative), (11, 13, value.positive)):
+        previous = None
+        for index in sorted(buckets):  # a span for each bucket: long, but right
+            gap = index if previous is None else index - previous - 1
+            parts.append(_field(spans, b"\x08" + _signed(gap) + b"\x10\x01"))
+            previous = index
+        if buckets:
+            parts.append(_field(counts, b"".join(struct.pack("<d", buckets[index]) for index in sorted(buckets))))
+    return _field(4, b"".join([*parts, varint(15 << 3) + varint(time)]))
+
+
+def _double(number: int, value: float) -> bytes:
+    return varint(number << 3 | 1) + struct.pack("<d", value)
+
+
+def _signed(number: int) -> bytes:
+    """A sint32 or sint64: zigzag."""
+    return varint(number << 1 if number >= 0 else (-number << 1) - 1)
 
 
 def _field(number: int, content: bytes) -> bytes:

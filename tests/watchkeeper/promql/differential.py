@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from diff_data import SPAN_MS, largest, make_series
+from diff_data import SPAN_MS, largest, make_histograms, make_series
 from diff_expressions import Expressions
 from diff_server import Server, running, version
 from diff_shrink import shrink_expression, shrink_series
@@ -85,11 +85,21 @@ def theirs(server: Server, expr: str, times: tuple[int, ...]) -> Answer:
     else:
         for one in data["result"]:
             points = one["values"] if "values" in one else [one["value"]] if "value" in one else []
-            points = [(round(at * 1000), float(value)) for at, value in points]
+            more = one["histograms"] if "histograms" in one else [one["histogram"]] if "histogram" in one else []
+            points = sorted((round(at * 1000), float(value)) for at, value in [*points, *_counts(more)])
             rows[make(one["metric"])] = points
             if data["resultType"] == "vector":
                 order += [value for _, value in points]
     return Answer(None, rows, order, notes)
+
+
+def _counts(histograms: list[Any]) -> list[Any]:
+    """Histograms are compared by their counts; other functions take them apart."""
+    return [(at, histogram["count"]) for at, histogram in histograms]
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, float) else value.count
 
 
 def ours(engine: Engine, data: Data, expr: str, times: tuple[int, ...]) -> Answer:
@@ -109,9 +119,11 @@ def ours(engine: Engine, data: Data, expr: str, times: tuple[int, ...]) -> Answe
         return Answer(None, {(): [(round(result.at * 1000), result.value)]}, [], notes)
     if result.type == "vector":
         at = round(result.at * 1000)
-        values = [sample.value for sample in result.samples]
-        return Answer(None, {sample.labels: [(at, sample.value)] for sample in result.samples}, values, notes)
-    return Answer(None, {row[0]: list(zip(row[1], row[2], strict=True)) for row in result.series}, [], notes)
+        values = [_number(sample.value) for sample in result.samples]
+        rows = {sample.labels: [(at, value)] for sample, value in zip(result.samples, values, strict=True)}
+        return Answer(None, rows, values, notes)
+    rows = {row[0]: list(zip(row[1], map(_number, row[2]), strict=True)) for row in result.series}
+    return Answer(None, rows, [], notes)
 
 
 def near(left: float, right: float, bar: float) -> bool:
@@ -271,6 +283,8 @@ def as_test(expr: str, times: tuple[int, ...], series: list[Series], compat: str
 
 
 def _value(value: float) -> str:
+    if not isinstance(value, float):
+        return f'parse_histogram("{value!r}")'
     if is_stale(value):
         return "STALE"
     return repr(value) if math.isfinite(value) else f'float("{value}")'
@@ -291,7 +305,15 @@ def a_time(random: Random, base_ms: int) -> tuple[int, ...]:
 
 
 def run(
-    binary: str, pairs: int, seed: int, compat: str, evaluators: Iterable[str], *, show: int = 5, notes: bool = False
+    binary: str,
+    pairs: int,
+    seed: int,
+    compat: str,
+    evaluators: Iterable[str],
+    *,
+    show: int = 5,
+    notes: bool = False,
+    histograms: bool = False,
 ) -> tuple[int, Counter[str]]:
     """Compare so many pairs. Returns the number of differences, and counts for the summary."""
     release = version(binary)
@@ -302,10 +324,12 @@ def run(
         random = Random(f"{seed} {number}")
         base_ms = BASE_MS + random.randrange(DAY_MS)
         with running(binary) as server:
-            world = World(server, make_series(random, base_ms), engines, release)
+            series_of = make_histograms if histograms else make_series
+            world = World(server, series_of(random, base_ms), engines, release)
             expressions = Expressions(random, release, base_ms)
             for _ in range(min(PAIRS_A_WORLD, pairs - number)):
-                expr, times = expressions.any(), a_time(random, base_ms)
+                expr = expressions.of_histograms() if histograms else expressions.any()
+                times = a_time(random, base_ms)
                 found, other = world.faults(expr, times)
                 counts["pairs"] += 1
                 counts["errors"] += other.error is not None
@@ -366,6 +390,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--evaluator", choices=EVALUATORS, help="only this one")
     parser.add_argument("--show", type=int, default=5, help="how many differences to shrink and print")
     parser.add_argument("--annotations", action="store_true", help="compare warnings and infos, too")
+    parser.add_argument("--histograms", action="store_true", help="native histograms instead of floats; needs 3.x")
     options = parser.parse_args(arguments)
     release = version(options.prometheus)
     compat = options.compat or str(release[0])
@@ -379,6 +404,7 @@ def main(arguments: list[str] | None = None) -> int:
         evaluators,
         show=options.show,
         notes=options.annotations,
+        histograms=options.histograms,
     )
     pairs = max(1, counts["pairs"])
     for key, count in sorted(counts.items()):

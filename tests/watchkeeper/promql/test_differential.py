@@ -61,6 +61,11 @@ def test_answers_are_those_of_prometheus(major, capsys):
     assert counts["not empty"] > PAIRS / 2
 
 
+def test_answers_on_native_histograms(capsys):
+    run = differential.run(find(3), 200, 2, "3", ("steps", "arrays"), show=3, histograms=True)
+    assert run[0] == 0, capsys.readouterr().out
+
+
 @pytest.mark.parametrize("major", [2, 3])
 def test_staleness_markers_reach_the_server(major):
     base = differential.BASE_MS
