@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from watchkeeper.engine import Data, Engine, EvalError, Series, arrays
-from watchkeeper.engine.arrays import Evaluator, Settings, Store, Unsupported, memo, strip, subquery
+from watchkeeper.engine.arrays import Evaluator, Settings, Store, Unsupported, memo, settled, strip, subquery
 from watchkeeper.engine.data import STALE
 from watchkeeper.engine.steps.numbers import average, compensated
 from watchkeeper.promql import parse
@@ -68,6 +68,24 @@ def test_registered_series_may_end_with_a_marker():
     assert frame.mask.tolist() == [[True, False, True]]
     counted, _ = Evaluator(store, Settings(30_000, 30_000, 0)).evaluate(parse("count_over_time(x[1m])"))
     assert rows(counted) == {(): [2.0]}
+
+
+def test_one_evaluator_sees_what_was_registered_before_it_was_asked():
+    store = Store(some())
+    evaluator = Evaluator(store, HOUR)
+    value, _ = evaluator.evaluate(parse("count by (i) (x_total > 200)"))
+    store.add([named("n", i=labels[0][1]) for labels in value.labels], evaluator.grid.times, value.values, value.mask)
+    assert rows(settled(evaluator.evaluate(parse("count(n)"))[0]))[()][-1] == 6.0
+
+
+def test_a_registered_series_ends_where_it_is_missing():
+    mask = np.array([[True, False, True, True]])
+    for ends, expected in ((False, [True] * 4), (True, mask[0].tolist())):
+        store = Store(Data())
+        store.add([named("x")], 60_000 * np.arange(4), np.array([[1.0, 0.0, 3.0, 4.0]]), mask, ends=ends)
+        evaluator = Evaluator(store, Settings(0, 180_000, 60_000))
+        assert evaluator.evaluate(parse("x"))[0].mask.tolist() == [expected]
+        assert evaluator.evaluate(parse("count_over_time(x[3m])"))[0].values.tolist() == [[1.0, 1.0, 2.0, 2.0]]
 
 
 def test_a_known_series_cannot_be_registered():

@@ -1,21 +1,30 @@
 """The vectorised evaluator: all series and all steps at once, with NumPy.
 
-`evaluate(query)` is what `Engine` calls; it gives None where the step-wise evaluator has to answer the whole query.
+`evaluate(query)` is what `Engine` calls; it gives None where the step-wise evaluator has to answer the whole query:
+native histograms and start timestamps among the series selected, `info`, `histogram_fraction`, `anchored` and
+`smoothed`, range vectors as results, and a few rare mixtures. It does so as well where evaluation fails, so that errors
+and which of them comes first are told in one place; only limits of samples and of time are told here.
 
-For rules over time there is the layer below:
+For rules over time there is the layer below. Times are in milliseconds:
 
-    store = Store(data)                                   # converts series when they are first selected
-    evaluator = Evaluator(store, Settings(start, end, step))     # milliseconds
-    value, notes = evaluator.evaluate(expr)               # a Frame, a number for each step, or a string
-    for labels, row, there in zip(value.labels, value.values, value.mask): ...
-    store.add(labels, evaluator.grid.times, values, mask) # a recording rule's result, as new series
+    store = Store(data)                                      # series are converted when they are first selected
+    evaluator = Evaluator(store, Settings(start, end, step))
+    value, notes = evaluator.evaluate(parse(text))           # a Frame, an array of a number for each step, or a string
+    value = settled(value)                                   # one row for each label set
+    for labels, values, there in zip(value.labels, value.values, value.mask): ...
+    store.add(labels, evaluator.grid.times, values, mask, ends=True)      # a rule's result as series; not copied
+    tell(notes, annotations)                                 # warnings and infos, with their places in `text`
 
-Expressions evaluated by one `Evaluator` share their common sub-expressions, positions aside. After `Store.add` a new
-`Evaluator` sees the new series; one that has evaluated a selector before gives what it remembers. A Frame's arrays are
-shared: never write to them.
+Expressions that one `Evaluator` evaluates share their equal parts, wherever these stand. What it evaluated it keeps (up
+to a budget of memory), so a series has to be registered before an expression that selects it is evaluated first; then
+one `Evaluator` serves all rules. `evaluator.over(first, last)` evaluates at some of the steps. A Frame's arrays are
+shared: never write to them. `Unsupported` is raised where `evaluate(query)` would give None.
 
-`Unsupported` is raised for what only the step-wise evaluator does, and also where evaluation fails, so that errors and
-their order come from one place.
+How it is made. `store` finds series and makes blocks of them: `block` has arrays of series x times on shared
+timestamps, with gaps, or of series each on its own. `strip` cuts the windows of a range vector into strips that fit the processor's
+cache; `sums`, `counters` and `overtime` compute on these with the bits of Prometheus' order of operations. A `frame` is
+an instant vector over all steps. `evaluate` goes through the tree, `calls` and the modules named after kinds of calls,
+`aggregate`, `selecting`, `binary` and `matching` make frames of frames: labels once, values for all steps.
 """
 
 from __future__ import annotations
@@ -28,6 +37,7 @@ from watchkeeper.engine.arrays.frame import Frame
 from watchkeeper.engine.arrays.notes import later, tell
 from watchkeeper.engine.arrays.rows import Rows
 from watchkeeper.engine.arrays.store import Store, store_of
+from watchkeeper.engine.arrays.unique import settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
 # Numbers in one array of series x steps; a few such arrays are held at a time.
 CELLS = 4_000_000
 
-__all__ = ["Evaluator", "Frame", "Settings", "Store", "Unsupported", "evaluate"]
+__all__ = ["Evaluator", "Frame", "Settings", "Store", "Unsupported", "evaluate", "settled", "tell"]
 
 
 def evaluate(query: Query) -> list[Row] | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.frame import Frame
-from watchkeeper.engine.arrays.unique import merged
+from watchkeeper.engine.arrays.unique import settled
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.nodes import TOO_MANY_SAMPLES
 
@@ -40,7 +39,7 @@ class Rows:
         self._kept += int(np.count_nonzero(value.mask))
         if self._kept > self._limit:
             raise EvalError(TOO_MANY_SAMPLES)
-        frame = _named(value)
+        frame = settled(value)
         times = grid.times.tolist()
         whole: Bools = np.logical_and.reduce(frame.mask, axis=1)
         for row, labels in enumerate(frame.labels):
@@ -60,16 +59,3 @@ class Rows:
         else:
             known[1].extend(times)
             known[2].extend(values)
-
-
-def _named(frame: Frame) -> Frame:
-    """With the names removed whose removal was delayed, and one row for each label set."""
-    if frame.dropped is not None:
-        frame = merged(frame)
-        assert frame.dropped is not None
-        labels = [
-            label_sets.without(one, label_sets.METADATA) if gone else one
-            for one, gone in zip(frame.labels, frame.dropped.tolist(), strict=True)
-        ]
-        frame = Frame(labels, frame.values, frame.mask)
-    return merged(frame)

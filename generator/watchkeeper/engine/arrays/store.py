@@ -76,17 +76,28 @@ class Store:
         self._known: set[Labels] = set()
         self._selections: dict[tuple[tuple[str, str, str], ...], tuple[list[Series], list[int], int, Selection]] = {}
 
-    def add(self, labels: Sequence[Labels], times: Ints, values: Floats, present: Bools | None = None) -> None:
+    def add(
+        self,
+        labels: Sequence[Labels],
+        times: Ints,
+        values: Floats,
+        present: Bools | None = None,
+        ends: bool = False,
+    ) -> None:
         """Register series that are arrays already: `times` rising ms, `values` and `present` series x times.
 
-        The arrays are kept, not copied. Staleness markers among the values are seen. Raises ValueError where one of the
+        The arrays are kept, not copied. Staleness markers among the values are seen; with `ends` every cell without a
+        sample is one, so that a series ends where it is missing, as rules write it. Raises ValueError where one of the
         label sets is known already: such series have to become one before.
         """
         for one in labels:
             if one in self._known or self.data.get(one) is not None:
                 raise ValueError(f"{label_sets.format_series(one)} is known already")
             self._known.add(one)
-        self._added.append(_Added(list(labels), _block(times, values, present)))
+        block = _block(times, values, present)
+        if ends and block.present is not None:
+            block = Block(times, values, block.present, ~block.present)
+        self._added.append(_Added(list(labels), block))
 
     def select(self, matchers: Sequence[Matcher]) -> Selection:
         """The series that match, in order of their labels. Raises Unsupported for histograms and start timestamps."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame, Groups
 
@@ -39,3 +40,16 @@ def merged(frame: Frame) -> Frame:
             raise Unsupported("rows with the same labels of which some lose their name")
         dropped = dropped[first]
     return Frame([frame.labels[row] for row in first.tolist()], values, mask, dropped)
+
+
+def settled(frame: Frame) -> Frame:
+    """A result as it is shown: with the names removed whose removal was delayed, and one row for each label set."""
+    if frame.dropped is not None:
+        frame = merged(frame)
+        assert frame.dropped is not None
+        labels = [
+            label_sets.without(one, label_sets.METADATA) if gone else one
+            for one, gone in zip(frame.labels, frame.dropped.tolist(), strict=True)
+        ]
+        frame = Frame(labels, frame.values, frame.mask)
+    return merged(frame)
