@@ -48,15 +48,16 @@ def _count_values(context: Context, node: Aggregate, frame: Frame) -> Frame:
     if not is_label_name(name, context.settings.old):
         raise Unsupported("an invalid label name")
     names = {label.name for label in node.grouping}
-    if node.without:
-        names.add(label_sets.NAME)
-    else:
-        names.add(name)
+    if context.settings.old and not node.without and len(node.grouping) & (len(node.grouping) - 1):
+        raise Unsupported("count_values of 2.42, which forgets names from step to step")
+    names.add(label_sets.NAME if node.without else name)
     known: dict[int, str] = {}
     groups: dict[Labels, int] = {}
     counts: list[Floats] = []
     first: list[Ints] = []  # the place of the first sample of each
-    for labels, values, mask, place in zip(frame.labels, frame.values, frame.mask, frame.places(), strict=True):
+    places = frame.places()
+    nowhere = int(places.max(initial=0)) + 1
+    for labels, values, mask, place in zip(frame.labels, frame.values, frame.mask, places, strict=True):
         # Values are told apart as text: all NaN are one, 0 and -0 are two.
         bits = np.ascontiguousarray(values).view(np.int64)
         for value in np.unique(bits[mask]).tolist():
@@ -68,12 +69,12 @@ def _count_values(context: Context, node: Aggregate, frame: Frame) -> Frame:
             group = groups.setdefault(key, len(counts))
             if group == len(counts):
                 counts.append(np.zeros(context.steps))
-                first.append(np.full(context.steps, _NOWHERE))
+                first.append(np.full(context.steps, nowhere))
                 if len(counts) * context.steps > _MOST_COUNTS:
                     raise Unsupported("very many different values")
             here = mask & (bits == value)
             counts[group] += here
-            first[group] = np.minimum(first[group], np.where(here, place, _NOWHERE))
+            first[group] = np.minimum(first[group], np.where(here, place, nowhere))
     if not counts:
         return context.none()
     found = np.array(counts)
