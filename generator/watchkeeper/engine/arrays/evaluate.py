@@ -16,7 +16,7 @@ from watchkeeper.engine.arrays.grid import Grid, regular
 from watchkeeper.engine.arrays.intern import Interner
 from watchkeeper.engine.arrays.lookback import latest
 from watchkeeper.engine.arrays.memo import Memo
-from watchkeeper.engine.arrays.notes import FIXED, Note, before, moved
+from watchkeeper.engine.arrays.notes import FIXED, Note, before, moved, telling
 from watchkeeper.engine.arrays.unique import require_unique
 from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.nodes import TIMED_OUT, TOO_MANY_SAMPLES
@@ -239,9 +239,17 @@ class Context:
         while isinstance(node, Binary | Paren) and (self._number, number(node)) not in memo:
             chain.append(node)
             node = node.lhs if isinstance(node, Binary) else node.expr
-        result = self._remembered(node)
-        for parent in reversed(chain):
-            result = self._remembered(parent)
+        if not chain:
+            return self._remembered(node)
+        # Each takes over the notes of those below it.
+        outer = self.notes
+        try:
+            for one in (node, *reversed(chain)):
+                self.notes = []
+                result = self._remembered(one)
+            outer += self.notes
+        finally:
+            self.notes = outer
         return result
 
     def _remembered(self, node: Expr) -> Value:
@@ -258,6 +266,7 @@ class Context:
                 value = self._steady(node)
             else:
                 value = self._evaluate(node)
+            self.notes = telling(self.notes)
             self.evaluator.memo.put(key, (value, self.notes, node))
         finally:
             outer += self.notes

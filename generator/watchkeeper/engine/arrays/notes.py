@@ -26,6 +26,18 @@ class Note:
         self.step = step
 
 
+def telling(notes: list[Note]) -> list[Note]:
+    """Of each message the note that would be told in the end; it is the same whatever comes before or behind."""
+    if len(notes) < 2:
+        return notes
+    last: dict[str, Note] = {}
+    for note in notes:
+        known = last.get(note.message)
+        if known is None or note.step >= known.step:
+            last[note.message] = note
+    return list(last.values())
+
+
 def moved(notes: list[Note], root: Node, other: Node) -> list[Note]:
     """The notes of `root` as those of `other`, an equal expression that stands elsewhere."""
     if root is other or not notes:
