@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import shutil
 import statistics
 import subprocess
@@ -25,9 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
+# As on a user's machine: byte code is kept from one run to the next.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 WATCHKEEPER = Path(sys.executable).with_name("watchkeeper")
 
-DEFINITIONS = '''
+DEFINITIONS = """
 from watchkeeper import Alert, Counter, Gauge, Group, Pack, Recording, Severity
 from watchkeeper import dashboards as d
 
@@ -59,9 +61,12 @@ def make(n):
     return dashboard
 
 
+def recording(i):
+    return Recording(f"instance:gpu_memory_{{i}}:min", f"min by (instance) ({{METRICS[2 * (i % 50)]}})")
+
+
 def alert(i):
     expr = f"increase({{METRICS[2 * (i % 50) + 1]}}[5m]) > {{i}} and on (instance, gpu) {{METRICS[2 * (i % 50)]}} < 1e9"
-    panel = {{}}
     return Alert(
         f"Alert{{i}}", expr=expr, for_="5m", severity=Severity.WARNING, team="sre", runbook="all",
         summary="{{{{ $labels.instance }}}} has {{{{ $value | humanize }}}} errors", labels={{"number": str(i)}},
@@ -69,7 +74,8 @@ def alert(i):
 
 
 def shown(pack):
-    panels = [d.text("All.", "All", key=f"k{{i}}", alerts=[f"Alert{{j}}" for j in range(i, {rules}, 50) if j % 2]) for i in range(50)]
+    names = [[f"Alert{{j}}" for j in range(i, {rules}, 50) if j % 2] for i in range(50)]
+    panels = [d.text("All.", "All", key=f"k{{i}}", alerts=alerts) for i, alerts in enumerate(names)]
     return d.dashboard(uid="alerts", title="Alerts", panels=panels)
 
 
@@ -77,14 +83,13 @@ GROUPS = tuple(
     Group(
         f"group{{start // 50}}",
         [
-            alert(i) if i % 2 else Recording(f"instance:gpu_memory_{{i}}:min", f"min by (instance) ({{METRICS[2 * (i % 50)]}})")
-            for i in range(start, min(start + 50, {rules}))
+            alert(i) if i % 2 else recording(i) for i in range(start, min(start + 50, {rules}))
         ],
     )
     for start in range(0, {rules}, 50)
 )
 PACK = Pack(metrics=METRICS, groups=GROUPS, dashboards=(shown, *(make(n) for n in range({dashboards}))))
-'''
+"""
 
 PEER = """
 import json, sys, time
@@ -103,9 +108,11 @@ print(time.perf_counter() - start, size)
 def generate(folder: Path) -> tuple[float, float]:
     """Run `watchkeeper generate` there; return seconds and the most memory, in bytes."""
     before = time.perf_counter()
-    process = subprocess.Popen([WATCHKEEPER, "generate"], cwd=folder, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [WATCHKEEPER, "generate"], cwd=folder, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
     message = process.stderr.read() if process.stderr else ""
-    _, status, usage = __import__("os").wait4(process.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(message)
     return time.perf_counter() - before, usage.ru_maxrss * 1024
@@ -113,7 +120,12 @@ def generate(folder: Path) -> tuple[float, float]:
 
 def peer(folder: Path) -> float:
     done = subprocess.run(
-        [PYTHON, "-c", PEER.format(folder=str(folder))], capture_output=True, text=True, check=True, cwd=folder
+        [PYTHON, "-c", PEER.format(folder=str(folder))],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env=ENVIRONMENT,
     )
     return float(done.stdout.split()[0])
 
@@ -124,19 +136,31 @@ def clean(folder: Path) -> None:
     (folder / "watchkeeper.manifest").unlink(missing_ok=True)
 
 
-def show(case: str, ours: float, against: float | None, unit: str, bar: float, value: float) -> None:
+def show(case: str, ours: float, against: float | None, unit: str, bar: float) -> None:
+    """Print a line; the bar is on the ratio where there is a peer, else on our own figure."""
     line = {"case": case, "ours": round(ours, 4), "peer": against and round(against, 4), "unit": unit}
     ratio = round(ours / against, 3) if against else None
-    print(json.dumps({**line, "ratio": ratio, "bar": bar, "ok": value <= bar}), flush=True)
+    print(json.dumps({**line, "ratio": ratio, "bar": bar, "ok": (ratio or ours) <= bar}), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run: only whether it runs")
     quick = parser.parse_args().quick
-    sizes = {"dashboards": 20, "panels": 20, "rules": 200} if quick else {"dashboards": 1000, "panels": 20, "rules": 10_000}
+    sizes = (
+        {"dashboards": 20, "panels": 20, "rules": 200} if quick else {"dashboards": 1000, "panels": 20, "rules": 10_000}
+    )
     rounds = 1 if quick else 3
-    print(json.dumps({"bench": "generate", "peer": f"grafanalib {version('grafanalib')}", "python": sys.version.split()[0], **sizes}))
+    print(
+        json.dumps(
+            {
+                "bench": "generate",
+                "peer": f"grafanalib {version('grafanalib')}",
+                "python": sys.version.split()[0],
+                **sizes,
+            }
+        )
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "pyproject.toml").write_text('[tool.watchkeeper]\ndefinitions = "defs:PACK"\n')
@@ -154,9 +178,9 @@ def main() -> None:
                 warms.append(unchanged)
                 memory = max(memory, most)
         cold, encoding, unchanged = map(statistics.median, (colds, peers, warms))
-        show("cold, everything", cold, encoding, "s", 2.5, cold / encoding)
-        show("unchanged", unchanged, encoding, "s", 0.15, unchanged / encoding)
-        show("cold, peak memory", memory / 1e6, None, "MB", 200, memory / 1e6)
+        show("cold, everything", cold, encoding, "s", 2.5)
+        show("unchanged", unchanged, encoding, "s", 0.15)
+        show("cold, peak memory", memory / 1e6, None, "MB", 200)
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "copy"
         ignore = shutil.ignore_patterns(".*", "tests", "docs", "bench")
@@ -170,13 +194,13 @@ def main() -> None:
             subprocess.run(
                 [WATCHKEEPER, "generate"],
                 cwd=copy,
-                env={**__import__("os").environ, "PYTHONPATH": f"{copy / 'monitoring'}"},
+                env={**ENVIRONMENT, "PYTHONPATH": str(copy / "monitoring")},
                 check=True,
                 capture_output=True,
             )
             times.append(time.perf_counter() - before)
         changed = statistics.median(times[1:] or times)
-        show("one definition changed, this repository", changed, None, "s", 1.0, changed)
+        show("one definition changed, this repository", changed, None, "s", 1.0)
 
 
 if __name__ == "__main__":
