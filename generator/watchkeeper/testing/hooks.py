@@ -1,0 +1,141 @@
+"""What pytest's plugin does: the fixture `pack`, forgotten assertions, and coverage of alerts."""
+
+from __future__ import annotations
+
+import pytest
+
+from watchkeeper.testing import ledger
+from watchkeeper.testing.coverage import Coverage, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from watchkeeper.settings import Settings
+    from watchkeeper.testing.bench import Bench
+    from watchkeeper.testing.runs import Run
+
+_SHOWN = "watchkeeper_alerts"
+
+
+class Plugin:
+    """The hooks of one test session. State goes with it, so that a session inside another leaves it alone."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.ledger = ledger.open_()
+        self.early: list[Run] = []  # made while fixtures were set up: a later test may be the one that asserts
+        self.wants_coverage = bool(config.option.alert_coverage or config.option.alert_coverage_fail)
+        self.coverage: Coverage | None = None
+        self.bench: Bench | None = None
+
+    @pytest.fixture(scope="session")
+    def pack(self, pytestconfig: pytest.Config) -> Bench:
+        """The project's pack under test, from `definitions` in [tool.watchkeeper]: `pack.run({METRIC: "0+1x20"})`."""
+        if self.bench is None:
+            settings = _settings(pytestconfig)
+            if not settings.definitions:
+                pytest.fail('[tool.watchkeeper] has no definitions: write definitions = "package.module:PACK"', False)
+            self.bench = _bench(settings)
+        return self.bench
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
+        """Runs that fixtures make may be asserted of by any test that uses them."""
+        self.ledger.turn()
+        result = yield
+        self.early += self.ledger.turn()[0]
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """A test that passes without a word about a run that it made has forgotten something."""
+        result = yield
+        runs, shown = self.ledger.turn()
+        forgotten = [run for run in runs if not run.asserted]
+        if forgotten:
+            pytest.fail(_forgotten(forgotten), pytrace=False)
+        if self.wants_coverage:
+            item.user_properties += [(_SHOWN, list(entry)) for entry in sorted(shown)]
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+        """At the end of the session, nothing is left that could assert anything of fixtures' runs."""
+        result = yield
+        if nextitem is None:
+            forgotten = [run for run in self.early if not run.asserted]
+            if forgotten:
+                pytest.fail(_forgotten(forgotten), pytrace=False)
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather what tests that passed have shown; with pytest-xdist, in the process that gathers reports."""
+        if self.wants_coverage and report.when == "call" and report.passed:
+            if self.coverage is None:
+                self.coverage = Coverage()
+            self.coverage.add(value for key, value in report.user_properties if key == _SHOWN)  # type: ignore[misc]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """The table of alerts that are not tested both ways."""
+        if not self.wants_coverage or _is_worker(self.config):
+            return
+        lines, _ = self._missing()
+        terminalreporter.section("alert coverage")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail the run where coverage is asked for and not whole."""
+        ok = session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+        if ok and self.config.option.alert_coverage_fail and not _is_worker(self.config) and self._missing()[1]:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_unconfigure(self) -> None:
+        """The session is over."""
+        ledger.close(self.ledger)
+
+    def _missing(self) -> tuple[list[str], bool]:
+        """The table's lines, and whether an alert lacks a test."""
+        if self.bench is None:
+            settings = _settings(self.config)
+            if not settings.definitions:
+                return ["there is no pack: [tool.watchkeeper] has no definitions"], True
+            self.bench = _bench(settings)
+        return table(self.bench, self.coverage or Coverage())
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this is one of pytest-xdist's processes, whose reports go elsewhere."""
+    return hasattr(config, "workerinput")
+
+
+def _settings(config: pytest.Config) -> Settings:
+    from watchkeeper.settings import SettingsError, load_settings
+
+    try:
+        return load_settings(config.rootpath)
+    except SettingsError as error:
+        raise pytest.UsageError(_told(error.findings)) from None
+
+
+def _bench(settings: Settings) -> Bench:
+    from watchkeeper.load import LoadError, load_pack
+    from watchkeeper.testing.bench import Bench
+
+    try:
+        return Bench(load_pack(settings.definitions, settings.root), settings)
+    except LoadError as error:
+        raise pytest.UsageError(_told([error.finding])) from None
+
+
+def _told(findings: list[Any]) -> str:
+    from watchkeeper.findings import to_text
+
+    return "\n".join(map(to_text, findings))
+
+
+def _forgotten(runs: list[Run]) -> str:
+    places = ", ".join(str(run.place) for run in runs)
+    return f"nothing was asserted of the run made at {places}: call run.fires(...), run.silent(...) or the like"
