@@ -222,9 +222,24 @@ class World:
         for name, engine in self.engines.items():
             mine = ours(engine, self.data, expr, times)
             fault = difference(expr, mine, other, bar)
-            if fault and not is_known(self.release, expr, mine, other):
+            if fault and not is_known(self.release, expr, mine, other) and not self.undecided(expr, times):
                 found.append((name, fault, mine))
         return found, other
+
+    def undecided(self, expr: str, times: tuple[int, ...]) -> bool:
+        """Whether topk, bottomk or limitk had to choose among equal values somewhere below the top."""
+        choosing = [node for node in walk(parse(expr)) if isinstance(node, Aggregate) and node.op in _CHOOSING]
+        for node in choosing:
+            answer = ours(
+                self.engines[next(iter(self.engines))], self.data, expr[node.expr.start : node.expr.end], times
+            )
+            columns: dict[int, list[str]] = {}
+            for points in answer.rows.values():
+                for at, value in points:
+                    columns.setdefault(at, []).append(f"{value:.9g}")
+            if any(len(set(column)) < len(column) for column in columns.values()):
+                return True
+        return False
 
     def shrunk(self, expr: str, times: tuple[int, ...]) -> tuple[str, tuple[int, ...], list[Series]]:
         """A smaller expression, fewer times and less data that still differ."""
