@@ -135,7 +135,7 @@ MAPS = (
     *(
         "abs(#)",
         "ceil(#)",
-        "floor(#)",
+        "floor(# + 0.25)",
         "sgn(#)",
         "sqrt(#)",
         "exp(#)",
@@ -154,7 +154,7 @@ MAPS = (
     'label_replace(#, "__name__", "n", "gpu", "0")',
 )
 AGGREGATIONS = (
-    *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk(2,", "bottomk(1,", "quantile(0.7,"),
+    *("sum", "avg", "min", "max", "count", "group", "stdvar", "topk(2,", "bottomk(1,", "quantile(0.7,"),
     *("quantile(-1,", "limitk(2,", "limit_ratio(0.5,", "limit_ratio(-0.3,", 'count_values("v",', "topk(scalar(#) % 4,"),
 )
 BINARY = (
@@ -255,6 +255,13 @@ def test_aggregations(op):
             for by in ("", " by (job)", " without (gpu)"):
                 check(data, f"{op}{by}({parameter} c)", times)
                 check(data, f"sum({op}{by}({parameter} c))", times)
+
+
+@pytest.mark.parametrize("kind", sorted(VALUES.keys() - {"wild"}))  # squares that overflow are not compared
+def test_standard_deviations(kind):
+    data = some_data(Random(kind), kind, ("grid", "gaps", "short"))
+    for compat in ("2", "3"):
+        check(data, "stddev by (job) (c)", (0, 7200, 400), compat=compat)
 
 
 @pytest.mark.parametrize("expr", [*MAPS, *BINARY])

@@ -117,8 +117,11 @@ def _quantiles(bounds: Floats, counts: Floats, q: Floats, old: bool) -> tuple[Fl
     bounds, counts = _coalesced(bounds, counts)
     if len(bounds) < 2:
         return np.where(inside, np.nan, outside), nothing
-    counts, forced = _monotonic(counts, old)
-    forced &= inside & (counts[-1] != 0)
+    if old:
+        counts, forced = _old_monotonic(counts), nothing
+    else:
+        counts, forced = _monotonic(counts)
+    forced = forced & inside & (counts[-1] != 0)
     observations = counts[-1]
     rank = np.where(inside, q, 0.0) * observations
     bucket = _search(counts, rank)
@@ -151,19 +154,28 @@ def _coalesced(bounds: Floats, counts: Floats) -> tuple[Floats, Floats]:
     return bounds[kept], np.array(merged)
 
 
-def _monotonic(counts: Floats, old: bool) -> tuple[Floats, Bools]:
-    """Counts that don't fall; since 3.0 differences that come of rounding are ignored. With where a fall was mended."""
+def _monotonic(counts: Floats) -> tuple[Floats, Bools]:
+    """Counts that don't fall; differences that come of rounding are ignored. With where a fall was mended."""
     forced = np.zeros(counts.shape[1], bool)
     previous = counts[0]
     with np.errstate(all="ignore"):
         for index in range(1, len(counts)):
             current = counts[index]
-            near = previous == current if old else _almost_equal(previous, current)
+            near = _almost_equal(previous, current)
             falls = ~near & (current < previous)
             forced |= falls
             previous = np.where(near | falls, previous, current)
             counts[index] = previous
     return counts, forced
+
+
+def _old_monotonic(counts: Floats) -> Floats:
+    """As in Prometheus 2.42: no tolerance, and NaN is passed over."""
+    most = np.full(counts.shape[1], -np.inf)
+    for index, current in enumerate(counts):
+        most = np.fmax(most, current)
+        counts[index] = np.where(np.isnan(current), current, most)
+    return counts
 
 
 def _almost_equal(one: Floats, other: Floats) -> Bools:
