@@ -9,11 +9,11 @@ from watchkeeper.engine.labels import NAME
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from watchkeeper.engine.labels import Labels
-    from watchkeeper.engine.results import Value
+    from watchkeeper.engine.results import Scalar, Value, Vector
     from watchkeeper.ruler.rules import Rule
+    from watchkeeper.ruler.template import Template
 
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 # What in an action may depend on more than labels: the value, a query, the clock, the dot by itself.
@@ -37,30 +37,63 @@ def asks(text: str) -> bool:
 
 
 class Expander:
-    """Expands the templates of one run, with a server's external labels and address."""
+    """Expands the templates of one run, with a server's external labels and address.
 
-    __slots__ = ("external_labels", "external_url")
+    `url_functions` as in `template.Template.render`.
+    """
 
-    def __init__(self, external_labels: Mapping[str, str], external_url: str) -> None:
+    __slots__ = ("_known", "external_labels", "external_url", "url_functions")
+
+    def __init__(self, external_labels: Mapping[str, str], external_url: str, *, url_functions: bool = True) -> None:
         self.external_labels = external_labels
         self.external_url = external_url
+        self.url_functions = url_functions
+        self._known: dict[tuple[str, str], Template] = {}
 
-    def expand(self, text: str, labels: Labels, value: Value, now: int, query: Callable[[str], Any] | None) -> str:
-        """The text for a sample at `now` ms."""
+    def expand(  # noqa: PLR0917
+        self,
+        rule: Rule,
+        text: str,
+        labels: Labels,
+        value: Value,
+        now: int,
+        query: Callable[[str], Vector | Scalar] | None,
+    ) -> str:
+        """The text for a sample at `now` ms; what goes wrong is told in its place, as Prometheus does."""
         if "{{" not in text:
             return text
-        from watchkeeper.ruler.template import expand
+        from watchkeeper.ruler.template import TemplateError
 
-        text = expand(
-            text,
-            dict(labels),
-            value,
-            external_labels=self.external_labels,
-            external_url=self.external_url,
-            query=query,
-            now=now / 1000,
-        )
-        return text
+        try:
+            return self._template(rule, text).render(
+                dict(labels),
+                value,
+                external_labels=self.external_labels,
+                external_url=self.external_url,
+                query=None if query is None else lambda expr, *_: _pairs(query(expr)),
+                now=now / 1000,
+                url_functions=self.url_functions,
+            )
+        except TemplateError as error:
+            return f"<error expanding template: {error}>"
+
+    def _template(self, rule: Rule, text: str) -> Template:
+        from watchkeeper.ruler.template import Template
+
+        key = rule.name, text
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Template(text, alert=rule.name)
+        return found
+
+
+def _pairs(result: Vector | Scalar) -> list[tuple[dict[str, str], Value]]:
+    """What a template's query gives."""
+    if result.type == "scalar":
+        return [({}, result.value)]  # type: ignore[union-attr]
+    if result.type == "vector":
+        return [(dict(sample.labels), sample.value) for sample in result.samples]  # type: ignore[union-attr]
+    raise ValueError("rule result is not a vector or scalar")
 
 
 def alert_labels(rule: Rule, labels: Labels, expand: Callable[[str], str]) -> Labels:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
+from struct import pack
 
-from watchkeeper.engine.data import Data, Series
+from watchkeeper.engine.data import Data, Series, test_of
 from watchkeeper.engine.labels import NAME
+from watchkeeper.engine.regex import RegexError
 from watchkeeper.promql.nodes import Call, Matcher, VectorSelector, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from watchkeeper.engine.labels import Labels
     from watchkeeper.engine.results import Value
@@ -47,13 +49,24 @@ class Growing:
             if not full.floats_only:
                 own.floats_only = False
 
-    def put(self, labels: Labels, time: int, value: Value) -> None:
-        """Add a sample, unless the series has one as late: a server's storage keeps what came first."""
+    def put(self, labels: Labels, time: int, value: Value) -> str:
+        """Add a sample. Returns a storage's error where the series has another one already that is as late."""
         series = self.data.get(labels)
         if series is None:
             self.data.add(Series(labels, [time], [value]))
         elif not series.times or series.times[-1] < time:
             series.append(time, value)
+        elif series.times[-1] > time:
+            return "out of order sample"
+        elif not _same(series.values[-1], value):
+            return "duplicate sample for timestamp"
+        return ""
+
+
+def _same(one: Value, other: Value) -> bool:
+    if type(one) is float and type(other) is float:
+        return pack("<d", one) == pack("<d", other)
+    return bool(one == other)
 
 
 def selectors(tree: Expr) -> list[tuple[Matcher, ...]] | None:
@@ -68,10 +81,16 @@ def selectors(tree: Expr) -> list[tuple[Matcher, ...]] | None:
     return found
 
 
+def tests_of(matchers: Sequence[Matcher]) -> list[tuple[str, Callable[[str], bool]]]:
+    """What labels must pass; nothing where a regular expression can't be matched: the evaluation tells it."""
+    try:
+        return [(matcher.label, test_of(matcher)) for matcher in matchers]
+    except RegexError:
+        return []
+
+
 def selected(full: Data, trees: Iterable[Expr]) -> list[Series]:
     """The series that expressions may look at."""
-    from watchkeeper.engine.regex import RegexError
-
     found: dict[Labels, Series] = {}
     for tree in trees:
         wanted = selectors(tree)

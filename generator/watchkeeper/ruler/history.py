@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from watchkeeper.engine.data import Data, Series
     from watchkeeper.engine.labels import Labels
-    from watchkeeper.engine.results import Value
+    from watchkeeper.engine.results import Matrix, Scalar, String, Value, Vector
+    from watchkeeper.promql.nodes import Expr
     from watchkeeper.ruler.rules import Rule, RuleGroup
 
     # First and last evaluation of a state, whether it is firing, and since when the alert is active (ms).
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
         def at(self, index: int) -> tuple[Labels, Value] | None:
             """The sample of the last evaluation up to `index` that had one."""
+
+    class Asker(Protocol):
+        """Answers queries about what a run knows."""
+
+        def everything(self) -> Data:
+            """All series."""
+
+        def instant(self, tree: Expr, text: str, at: float) -> Vector | Scalar | Matrix | String:
+            """An instant query."""
 
     # (rule, index of the evaluation, sample's labels, value) -> annotations
     Annotate: TypeAlias = Callable[["Outcome", int, Labels, Value], dict[str, str]]
@@ -180,12 +190,12 @@ class Outcome:
 class History:
     """What all rules did, evaluation after evaluation; `times` are in seconds."""
 
-    __slots__ = ("_by_name", "_data", "_series", "clock", "outcomes")
+    __slots__ = ("_asker", "_by_name", "_series", "clock", "outcomes")
 
-    def __init__(self, clock: Clock, outcomes: list[Outcome], data: Callable[[], Data]) -> None:
+    def __init__(self, clock: Clock, outcomes: list[Outcome], asker: Asker) -> None:
         self.clock = clock
         self.outcomes = outcomes
-        self._data = data
+        self._asker = asker
         self._series: Data | None = None
         self._by_name: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
@@ -227,5 +237,9 @@ class History:
     def series(self) -> Data:
         """The samples that rules were evaluated on, what recording rules made of them, ALERTS and ALERTS_FOR_STATE."""
         if self._series is None:
-            self._series = self._data()
+            self._series = self._asker.everything()
         return self._series
+
+    def instant(self, tree: Expr, text: str, at: float) -> Vector | Scalar | Matrix | String:
+        """An instant query at `at` seconds, on the samples and all that rules made of them. Raises EvalError."""
+        return self._asker.instant(tree, text, at)

@@ -34,7 +34,7 @@ class RuleSteps:
         self,
         outcome: Outcome,
         expander: expand.Expander,
-        put: Callable[[Labels, int, Value], None] | None = None,
+        put: Callable[[Labels, int, Value], str] | None = None,
         restored: bool = True,
     ) -> None:
         self.outcome = outcome
@@ -59,7 +59,7 @@ class RuleSteps:
         outcome = self.outcome
         now = outcome.clock.times[index]
         if not outcome.rule.is_alert:
-            self._record(index, now, samples)
+            self._record(index, samples)
             return
         found: dict[Labels, tuple[Labels, Value]] = {}
         for labels, value in samples:
@@ -74,7 +74,7 @@ class RuleSteps:
             return
         if not self.restored:
             outcome.silent.add(index)
-            self._write(now, [])
+            self._write(index, [])
             return
         written: list[tuple[Labels, Value]] = []
         for key, firing, active_at in self.machine.states():
@@ -83,17 +83,17 @@ class RuleSteps:
                 (expand.state_labels(outcome.rule, key, "ALERTS", state), 1.0),
                 (expand.state_labels(outcome.rule, key, "ALERTS_FOR_STATE"), float(active_at // 1000)),
             )
-        self._write(now, written)
+        self._write(index, written)
 
     def _key(self, labels: Labels, value: Value, now: int, query: Callable[[str, int], Any] | None) -> Labels:
         ask = None if query is None else lambda text: query(text, now)
 
         def text_of(text: str) -> str:
-            return self._expander.expand(text, labels, value, now, ask)
+            return self._expander.expand(self.outcome.rule, text, labels, value, now, ask)
 
         return expand.alert_labels(self.outcome.rule, labels, text_of)
 
-    def _record(self, index: int, now: int, samples: Sequence[tuple[Labels, Value]]) -> None:
+    def _record(self, index: int, samples: Sequence[tuple[Labels, Value]]) -> None:
         rule, limit = self.outcome.rule, self.outcome.group.limit
         written = [(expand.recorded_labels(rule, labels), value) for labels, value in samples]
         if len({labels for labels, _ in written}) < len(written):
@@ -101,25 +101,28 @@ class RuleSteps:
         elif limit and len(written) > limit:
             self.fail(index, f"exceeded limit of {limit} with {len(written)} series")
         else:
-            self._write(now, written)
+            self._write(index, written)
 
-    def _write(self, now: int, samples: list[tuple[Labels, Value]]) -> None:
-        time = now - self.outcome.group.query_offset_ms
+    def _write(self, index: int, samples: list[tuple[Labels, Value]]) -> None:
+        time = self.outcome.clock.times[index] - self.outcome.group.query_offset_ms
         current = {labels for labels, _ in samples}
         for labels, value in samples:
-            self._append(labels, time, value)
+            error = self._append(labels, time, value)
+            if error:
+                self.outcome.errors[index] = error
         for labels in self._previous - current:
-            self._append(labels, time, STALE)
+            self._append(labels, time, STALE)  # that another rule goes on with a series is no error
         self._previous = current
 
-    def _append(self, labels: Labels, time: int, value: Value) -> None:
-        series = self.written.get(labels)
-        if series is None:
-            self.written[labels] = Series(labels, [time], [value])
-        else:
-            series.append(time, value)
-        if self.put is not None:
-            self.put(labels, time, value)
+    def _append(self, labels: Labels, time: int, value: Value) -> str:
+        error = "" if self.put is None else self.put(labels, time, value)
+        if not error:
+            series = self.written.get(labels)
+            if series is None:
+                self.written[labels] = Series(labels, [time], [value])
+            elif series.times[-1] < time:
+                series.append(time, value)
+        return error
 
 
 def run(

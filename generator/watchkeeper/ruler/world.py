@@ -1,0 +1,133 @@
+"""The data that rules are evaluated on, and what they added: in plain lists."""
+
+from __future__ import annotations
+
+from watchkeeper.engine.data import Data
+from watchkeeper.engine.engine import Engine
+from watchkeeper.engine.results import EvalError
+from watchkeeper.ruler import rows as rows_of
+from watchkeeper.ruler import steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from watchkeeper.engine.data import Series
+    from watchkeeper.promql.nodes import Expr
+    from watchkeeper.ruler.expand import Expander
+    from watchkeeper.ruler.history import Outcome
+    from watchkeeper.ruler.plan import Plan
+
+
+class ConflictError(Exception):
+    """Two rules, or a rule and the samples, write one series: only time can tell who comes first."""
+
+
+class World:
+    """Series in lists, and expressions evaluated over them by the step-wise evaluator."""
+
+    def __init__(self, data: Data, engine: Engine) -> None:
+        self._base = data
+        self._data = data
+        self._own = False  # whether the data is ours to add to
+        self.engine = engine
+        self.written: set[int] = set()
+
+    def add(self, series: Sequence[Series]) -> None:
+        """Add what a rule wrote. Raises ConflictError."""
+        if not self._own:
+            self._own = True
+            self._data = Data(self._base.series)
+        for one in series:
+            if self._data.get(one.labels) is not None:
+                raise ConflictError
+            self._data.add(one)
+
+    def plain(self, trees: Iterable[Expr] | None) -> Data:  # noqa: ARG002  (as the other world has it)
+        """The data as lists; with `trees`, at least what their selectors look at."""
+        return self._data
+
+    def settle(self, outcome: Outcome, expander: Expander, read: bool) -> None:
+        """Evaluate a rule at all times at once. `read` tells whether other rules read what it writes."""
+        try:
+            rows: list[rows_of.PlainRow] = plain_rows(outcome, self._data, self.engine)
+        except EvalError:
+            steps.run([outcome], self._data, self.engine, expander)
+            write(self, outcome)
+            return
+        apply(self, outcome, rows, expander, read)
+
+    def instant(self, tree: Expr, text: str, at: float) -> Any:
+        """An instant query."""
+        return self.engine.instant(self._data, tree, at, text)
+
+
+def plain_rows(outcome: Outcome, data: Data, engine: Engine) -> list[rows_of.PlainRow]:
+    """What a rule's expression gives over all times. Raises EvalError."""
+    whole = Engine(
+        engine.compat,
+        engine.delayed_name_removal,
+        engine.lookback,
+        evaluator="steps",
+        subquery_step=engine.subquery_step,
+        timeout=engine.timeout,
+    )
+    clock, offset, rule = outcome.clock, outcome.group.query_offset_ms, outcome.rule
+    start = clock.times[0] - offset
+    step = clock.step
+    matrix = whole.range(data, rule.tree, start / 1000, (clock.times[-1] - offset) / 1000, step / 1000, rule.expr)
+    return [
+        rows_of.PlainRow(labels, [(t - start) // step for t in times], values)
+        for labels, times, values in matrix.series
+    ]
+
+
+def write(world: Any, outcome: Outcome) -> None:
+    """Add what a rule wrote to a world. Raises ConflictError."""
+    world.add(outcome.series())
+    world.written.add(outcome.place)
+
+
+def apply(world: Any, outcome: Outcome, rows: Sequence[rows_of.Row], expander: Expander, read: bool) -> None:
+    """Make states or series of rows, and add to the world what is to be read."""
+    if outcome.rule.is_alert:
+        if rows_of.settle_alerts(outcome, rows, expander):
+            if read:
+                write(world, outcome)
+            return
+    else:
+        series = rows_of.settle_recording(outcome, rows)
+        if series is not None:
+            outcome.series = lambda: series
+            write(world, outcome)
+            return
+    rule = steps.RuleSteps(outcome, expander)
+    for index, samples in enumerate(rows_of.by_evaluation(outcome, rows)):
+        rule.take(index, samples)
+    write(world, outcome)
+
+
+def run(world: Any, plan: Plan, outcomes: Sequence[Outcome], expander: Expander) -> None:
+    """Evaluate all blocks of a plan. Raises ConflictError."""
+    for block in plan.blocks:
+        if not block.stepped:
+            for outcome in block.outcomes:
+                world.settle(outcome, expander, outcome in plan.read)
+            continue
+        steps.run(block.outcomes, world.plain([one.rule.tree for one in block.outcomes]), world.engine, expander)
+        for outcome in block.outcomes:
+            write(world, outcome)
+    _require_distinct(outcomes)
+
+
+def _require_distinct(outcomes: Sequence[Outcome]) -> None:
+    """Raise ConflictError where two alerting rules make alerts of the same labels: their ALERTS are one series."""
+    names: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.rule.is_alert and outcome.alerts:
+            names.setdefault(outcome.rule.name, []).append(outcome)
+    for same in names.values():
+        keys = [alert.key for outcome in same for alert in outcome.alerts] if len(same) > 1 else []
+        if len(set(keys)) < len(keys):
+            raise ConflictError

@@ -1,0 +1,74 @@
+"""promtool's verdict on each file of verdicts/, recorded by verdicts/record.py, is ours: the same failing assertions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.ruler.rules import RuleError
+from watchkeeper.ruler.unit import load, testfile, verdict
+
+HERE = Path(__file__).parent / "verdicts"
+CASES = json.loads((HERE / "verdicts.json").read_text())["cases"]
+
+# A test of an alert that no rule has passes in promtool as long as it expects none. Ours says that the name is unknown.
+UNKNOWN_ALERTS = {
+    "matching_error.test.yml", "record_name_tested.test.yml", "unknown_alert.test.yml", "unknown_alert_expected.test.yml",
+}  # fmt: skip
+
+
+def test_the_table_is_large_and_whole():
+    assert len(CASES) >= 60
+    assert sorted(CASES) == sorted(path.name for path in HERE.glob("*.test.yml"))
+    assert 0.25 < sum(case["ok"] for case in CASES.values()) / len(CASES) < 0.75
+
+
+def judged(name: str, mode: str) -> list[list[object]] | None:
+    """The failures of a file as they are recorded; None for one that can't be loaded."""
+    failures: list[list[object]] = []
+    try:
+        file = testfile.read(str(HERE / name))
+        verdict.check_values(file)
+        loaded = load.load(file)
+        for test in file.tests:
+            failures += [shown(failure) for failure in verdict.run(file, test, loaded, mode).failures]
+    except RuleError as error:
+        assert all(fault.file and fault.message for fault in error.faults)
+        return None
+    return failures
+
+
+def shown(failure: object) -> list[object]:
+    if isinstance(failure, verdict.AlertFailure):
+        return ["alert", failure.case.name, failure.case.eval_ms // 1000, ""]
+    if isinstance(failure, verdict.ExprFailure):
+        return ["expr", failure.case.expr, failure.case.eval_ms // 1000, failure.error]
+    if isinstance(failure, verdict.RuleFailure):
+        return ["rule", failure.error.rule.name, int(failure.error.time), failure.error.message]
+    assert isinstance(failure, verdict.UnknownAlert)
+    return ["unknown", failure.case.name, failure.case.eval_ms // 1000, ""]
+
+
+@pytest.mark.parametrize("mode", ["", "whole", "arrays", "steps"])
+@pytest.mark.parametrize("name", sorted(CASES.keys() - UNKNOWN_ALERTS))
+def test_the_verdict_is_promtools(name, mode):
+    case = CASES[name]
+    failures = judged(name, mode)
+    assert (failures is not None) == case["loads"]
+    assert sorted(key(one) for one in failures or ()) == sorted(key(one) for one in case["failures"])
+    # Which of two duplicates is named first is no promise of Prometheus'.
+    mine = {key(one): one[3] for one in failures or () if one[0] == "rule" and "duplicate series" not in one[3]}
+    assert mine.items() <= {key(one): one[3] for one in case["failures"]}.items()
+
+
+def key(failure: list[object]) -> tuple[object, ...]:
+    return tuple(failure[:3])
+
+
+@pytest.mark.parametrize("name", sorted(UNKNOWN_ALERTS))
+def test_an_unknown_alert_fails(name):
+    failures = judged(name, "")
+    assert failures
+    assert {one[0] for one in failures} == {"unknown"}
