@@ -30,11 +30,10 @@ class Plugin:
         self.coverage: Coverage | None = None
         self.bench: Bench | None = None
 
-    @pytest.fixture(scope="session")
-    def pack(self, pytestconfig: pytest.Config) -> Bench:
-        """The project's pack under test, from `definitions` in [tool.watchkeeper]: `pack.run({METRIC: "0+1x20"})`."""
+    def project(self) -> Bench:
+        """The project's pack under test, loaded once. Fails where there is none, or it can't be loaded."""
         if self.bench is None:
-            settings = _settings(pytestconfig)
+            settings = _settings(self.config)
             if not settings.definitions:
                 pytest.fail('[tool.watchkeeper] has no definitions: write definitions = "package.module:PACK"', False)
             self.bench = _bench(settings)
@@ -98,12 +97,10 @@ class Plugin:
 
     def _missing(self) -> tuple[list[str], bool]:
         """The table's lines, and whether an alert lacks a test."""
-        if self.bench is None:
-            settings = _settings(self.config)
-            if not settings.definitions:
-                return ["there is no pack: [tool.watchkeeper] has no definitions"], True
-            self.bench = _bench(settings)
-        return table(self.bench, self.coverage or Coverage())
+        try:
+            return table(self.project(), self.coverage or Coverage())
+        except (pytest.UsageError, pytest.fail.Exception) as error:
+            return str(error).splitlines(), True
 
 
 def _is_worker(config: pytest.Config) -> bool:

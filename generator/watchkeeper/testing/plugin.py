@@ -46,9 +46,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _load(config: pytest.Config) -> None:
     if not config.pluginmanager.has_plugin(NAME):
-        from watchkeeper.testing import hooks
+        from watchkeeper.testing import fixtures, hooks
 
         config.pluginmanager.register(hooks.Plugin(config), NAME)
+        config.pluginmanager.register(fixtures, f"{NAME}-fixtures")
 
 
 def _is_project(root: Path) -> bool:
