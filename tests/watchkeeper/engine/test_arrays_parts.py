@@ -241,5 +241,5 @@ def test_few_and_many_steps_are_laid_out_differently_and_alike_in_result(monkeyp
     engine = Engine(evaluator="arrays")
     expected = engine.range(data, "sum_over_time(x[7m])", 0, 3600, 30).series
     for few in (0, 1000):
-        monkeypatch.setattr(strip, "_FEW_STEPS", few)
+        monkeypatch.setattr(strip, "FEW_STEPS", few)
         assert engine.range(data, "sum_over_time(x[7m])", 0, 3600, 30).series == expected

@@ -21,11 +21,11 @@ one `Evaluator` serves all rules. `evaluator.over(first, last)` evaluates at som
 shared: never write to them. `Unsupported` is raised where `evaluate(query)` would give None.
 
 How it is made. `store` finds series and makes blocks of them: `block` has arrays of series x times on shared
-timestamps, with gaps, or of series each on its own. `strip` cuts the windows of a range vector into strips that fit the
-processor's cache; `sums`, `counters` and `overtime` compute on these with the bits of Prometheus' order of operations.
-A `frame` is an instant vector over all steps. `evaluate` goes through the tree; `calls` and the modules named after
-kinds of calls, `aggregate`, `selecting`, `binary` and `matching` make frames of frames: labels once, values for all
-steps.
+timestamps, with gaps, or of series each on its own. `cut` makes strips of the windows of a range vector, `strip`, that
+fit the processor's cache; `sums`, `counters` and `overtime` compute on these with the bits of Prometheus' order of
+operations. A `frame` is an instant vector over all steps. `evaluator` and `context` go through the tree; `calls` and the
+modules named after kinds of calls, `aggregate`, `selecting`, `binary` and `matching` make frames of frames: labels
+once, values for all steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from __future__ import annotations
 from time import monotonic
 
 from watchkeeper.engine.arrays.errors import Unsupported
-from watchkeeper.engine.arrays.evaluate import Evaluator, Settings
+from watchkeeper.engine.arrays.evaluator import Evaluator, Settings
 from watchkeeper.engine.arrays.frame import Frame
 from watchkeeper.engine.arrays.notes import later, tell
 from watchkeeper.engine.arrays.rows import Rows

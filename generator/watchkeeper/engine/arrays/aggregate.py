@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Aggregate

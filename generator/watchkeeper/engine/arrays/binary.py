@@ -12,7 +12,7 @@ from watchkeeper.engine.arrays.operators import COMPARISONS, keeps_name, operato
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Context, Value
+    from watchkeeper.engine.arrays.context import Context, Value
     from watchkeeper.engine.arrays.types import Floats
     from watchkeeper.promql.nodes import Binary
 

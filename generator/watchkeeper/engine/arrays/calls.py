@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from watchkeeper.engine.arrays.evaluate import Context, Value
+    from watchkeeper.engine.arrays.context import Context, Value
     from watchkeeper.engine.arrays.types import Bools, Floats
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Call, Expr

@@ -16,7 +16,7 @@ from watchkeeper.engine.steps.aggregations import is_label_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools, Floats
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Call, Expr

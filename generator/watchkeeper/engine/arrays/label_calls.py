@@ -18,7 +18,7 @@ from watchkeeper.engine.steps.label_calls import expand, natural_less
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Ints
     from watchkeeper.promql.nodes import Call
 

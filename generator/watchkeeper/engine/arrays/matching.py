@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Binary, VectorMatching

@@ -6,7 +6,7 @@ from watchkeeper.engine.arrays.frame import Frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Value
+    from watchkeeper.engine.arrays.context import Value
     from watchkeeper.engine.arrays.notes import Note
     from watchkeeper.promql.nodes import Expr
 

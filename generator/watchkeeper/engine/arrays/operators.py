@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools, Floats
 
 COMPARISONS: dict[str, Callable[[Floats, Floats], Bools]] = {

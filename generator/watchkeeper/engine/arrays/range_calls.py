@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Floats
     from watchkeeper.engine.arrays.windows import Windows

@@ -11,7 +11,7 @@ from watchkeeper.engine.steps.nodes import TOO_MANY_SAMPLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Value
+    from watchkeeper.engine.arrays.context import Value
     from watchkeeper.engine.arrays.grid import Grid
     from watchkeeper.engine.arrays.types import Bools
     from watchkeeper.engine.labels import Labels

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Aggregate

@@ -14,7 +14,7 @@ from watchkeeper.engine.arrays.windows import Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Bools, Floats, Ints
     from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Expr, Subquery

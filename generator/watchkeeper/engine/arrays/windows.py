@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from watchkeeper.engine.arrays.cut import strips
 from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.grid import Grid
-from watchkeeper.engine.arrays.strip import strips
 from watchkeeper.promql.nodes import MatrixSelector, Paren, Subquery
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watchkeeper.engine.arrays.block import Block, Ragged
-    from watchkeeper.engine.arrays.evaluate import Context
+    from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.strip import Strip
     from watchkeeper.engine.arrays.types import Bools, Ints
     from watchkeeper.engine.labels import Labels
