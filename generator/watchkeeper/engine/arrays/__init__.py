@@ -23,8 +23,8 @@ shared: never write to them. `Unsupported` is raised where `evaluate(query)` wou
 How it is made. `store` finds series and makes blocks of them: `block` has arrays of series x times on shared
 timestamps, with gaps, or of series each on its own. `cut` makes strips of the windows of a range vector, `strip`, that
 fit the processor's cache; `sums`, `counters` and `overtime` compute on these with the bits of Prometheus' order of
-operations. A `frame` is an instant vector over all steps. `evaluator` and `context` go through the tree; `calls` and the
-modules named after kinds of calls, `aggregate`, `selecting`, `binary` and `matching` make frames of frames: labels
+operations. A `frame` is an instant vector over all steps. `evaluator` and `context` go through the tree; `calls` and
+the modules named after kinds of calls, `aggregate`, `selecting`, `binary` and `matching` make frames of frames: labels
 once, values for all steps.
 """
 

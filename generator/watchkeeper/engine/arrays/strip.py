@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
