@@ -6,6 +6,7 @@ from watchkeeper._version import __version__
 from watchkeeper.cli.check import check
 from watchkeeper.cli.generate import generate
 from watchkeeper.cli.query import query
+from watchkeeper.cli.test import test
 
 
 @click.group(
@@ -29,3 +30,4 @@ def app() -> None:
 app.add_command(check)
 app.add_command(generate)
 app.add_command(query)
+app.add_command(test)

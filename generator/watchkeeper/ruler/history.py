@@ -62,7 +62,7 @@ class AlertSeries:
     Times are seconds. The state at a time is that of the last evaluation up to it.
     """
 
-    __slots__ = ("_clock", "_outcome", "_points", "key", "labels", "spans")
+    __slots__ = ("_outcome", "_points", "clock", "key", "labels", "spans")
 
     def __init__(self, key: Labels, points: Points, outcome: Outcome, spans: list[Span] | None = None) -> None:
         self.key = key
@@ -70,7 +70,7 @@ class AlertSeries:
         self.spans: list[Span] = [] if spans is None else spans
         self._points = points
         self._outcome = outcome
-        self._clock = outcome.clock
+        self.clock = outcome.clock
 
     @property
     def rule(self) -> Rule:
@@ -79,7 +79,7 @@ class AlertSeries:
 
     def state_at(self, t: float) -> str:
         """The state at a time: "inactive", "pending" or "firing"."""
-        return self.state(self._clock.index(t))
+        return self.state(self.clock.index(t))
 
     def state(self, index: int) -> str:
         """The state at the evaluation of this number."""
@@ -98,17 +98,17 @@ class AlertSeries:
 
     def active_at(self, t: float) -> float | None:
         """Since when (seconds) it has been active at a time; None where it is not."""
-        span = self._span(self._clock.index(t))
+        span = self._span(self.clock.index(t))
         return None if span is None else span[3] / 1000
 
     def value_at(self, t: float) -> Value | None:
         """The value of the expression; kept while `keep_firing_for` keeps it. None where it is inactive."""
-        sample = self.sample(self._clock.index(t))
+        sample = self.sample(self.clock.index(t))
         return None if sample is None else sample[1]
 
     def annotations_at(self, t: float) -> dict[str, str]:
         """The annotations, expanded when asked for; empty where it is inactive."""
-        return self.annotations(self._clock.index(t))
+        return self.annotations(self.clock.index(t))
 
     def sample(self, index: int) -> tuple[Labels, Value] | None:
         """What the expression gave at the evaluation of this number."""
@@ -136,7 +136,7 @@ class AlertSeries:
                 found[-1] = found[-1][0], last
             else:
                 found.append((first, last))
-        times = self._clock.times
+        times = self.clock.times
         return [(times[first] / 1000, times[last] / 1000) for first, last in found]
 
     def __repr__(self) -> str:

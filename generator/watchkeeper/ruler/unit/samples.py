@@ -135,7 +135,7 @@ class Samples:
         return rest, blocks
 
     def _arrays(self, text: str) -> tuple[Any, Any] | None:
-        """Values and where they are, None where that is everywhere; nothing for what only the notation's reader knows."""
+        """Values and where they are, None for everywhere; nothing for what only the notation's reader knows."""
         import numpy as np
 
         pieces: list[Any] = []

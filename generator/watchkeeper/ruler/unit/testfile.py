@@ -115,12 +115,12 @@ class UnitTest:
 class UnitFile:
     """A unit-test file."""
 
-    __slots__ = ("fuzzy", "interval_ms", "order", "path", "rule_files", "rule_lines", "tests")
+    __slots__ = ("fuzzy", "interval_ms", "order", "path", "rule_files", "rule_line", "tests")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.rule_files: list[str] = []
-        self.rule_lines: list[int] = []
+        self.rule_line = 0
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.order: list[str] = []
         self.fuzzy = False
@@ -163,8 +163,7 @@ class _Reader:
             return found
         self.unknown(document, _FILE_KEYS, "a unit-test file")
         found.rule_files = self.strings(document, "rule_files")
-        line = line_of(document, "rule_files")
-        found.rule_lines = [line] * len(found.rule_files)
+        found.rule_line = line_of(document, "rule_files")
         found.interval_ms = self.duration(document, "evaluation_interval") or DEFAULT_INTERVAL_MS
         found.order = self.strings(document, "group_eval_order")
         for place, name in enumerate(found.order):
