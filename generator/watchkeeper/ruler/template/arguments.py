@@ -18,7 +18,16 @@ from watchkeeper.ruler.template.nodes import (
     Variable,
 )
 from watchkeeper.ruler.template.printing import MAX_LENGTH
-from watchkeeper.ruler.template.values import FIELDS, Args, QueryResult, Root, Sample, truth, type_name
+from watchkeeper.ruler.template.values import (
+    FIELDS,
+    HISTOGRAM_FIELDS,
+    Args,
+    Histogram,
+    QueryResult,
+    Sample,
+    truth,
+    type_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -323,7 +332,11 @@ class Calls:
             return None, False
         own = _FIELDS.get(made, {}).get(name)
         if own is not None:
-            return getattr(value, own), made is Root and name == "Value"
+            return getattr(value, own), name == "Value"
+        if isinstance(value, Histogram):
+            own = HISTOGRAM_FIELDS.get(name)
+            if own is not None:
+                return getattr(value, own), False
         method = self._method(made, name, Nil(0), [], {})
         if method is not None:
             return method(state, None, MISSING, (value,)), False

@@ -32,12 +32,16 @@ from watchkeeper.ruler.template.values import Root, Sample, kind, truth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any, NoReturn, TypeAlias
+
+    from watchkeeper.engine.results import Result
+    from watchkeeper.ruler.template.values import LabelSet
 
     Step: TypeAlias = Callable[["State", object], None]
     Value: TypeAlias = Callable[["State", object], Any]
-    Query: TypeAlias = Callable[[str], Iterable[tuple[Mapping[str, str], object]]]
+    # What Engine.instant gives, or pairs of labels and value.
+    Query: TypeAlias = Callable[[str], Result | Iterable[tuple[LabelSet, object]]]
 
 _MAX_STEPS = 100_000
 # Go goes 100,000 deep. Nobody counts on more than this, and Python's stack is finite; the message is Go's.

@@ -9,7 +9,7 @@ from watchkeeper.ruler.template.basics import BUILTINS, query_escape
 from watchkeeper.ruler.template.errors import CallError
 from watchkeeper.ruler.template.lexer import quote
 from watchkeeper.ruler.template.moments import MAX_NS, SECOND, Duration, Month, Time, Weekday, days_of
-from watchkeeper.ruler.template.values import Args, Html, Int64, QueryResult, Sample
+from watchkeeper.ruler.template.values import Args, Histogram, Html, Int64, QueryResult, Sample, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +26,20 @@ def _query(state: State, expression: str) -> QueryResult:
     if state.query is None:
         raise CallError("there is nothing to query here")
     try:
-        answer = state.query(expression)
-        return QueryResult(Sample(dict(labels), value) for labels, value in answer)
-    except CallError:
-        raise
+        answer: Any = state.query(expression)
+        kind = getattr(answer, "type", None)
+        if kind == "vector":
+            answer = ((sample.labels, sample.value) for sample in answer.samples)
+        elif kind == "scalar":
+            answer = (((), answer.value),)
+        elif kind is not None:
+            answer = None
+        result = QueryResult(Sample(dict(labels), value_of(value)) for labels, value in answer or ())
     except ValueError as error:  # what the parser and the engine raise
         raise CallError(str(error)) from None
+    if answer is None:
+        raise CallError("rule result is not a vector or scalar")
+    return result
 
 
 def _first(result: QueryResult | None) -> Sample:
@@ -316,4 +324,5 @@ METHODS: dict[type, dict[str, Signature]] = {
     },
     Month: {"String": ((), None, str)},
     Weekday: {"String": ((), None, str)},
+    Histogram: {"String": ((), None, str)},
 }

@@ -9,7 +9,7 @@ from watchkeeper.ruler.template.errors import CallError
 from watchkeeper.ruler.template.lexer import quote
 from watchkeeper.ruler.template.literals import parse_float
 from watchkeeper.ruler.template.moments import MAX_NS, SECOND, Duration, Time
-from watchkeeper.ruler.template.values import Byte, Int64, type_name
+from watchkeeper.ruler.template.values import Int64, type_name
 
 _LARGE = ("k", "M", "G", "T", "P", "E", "Z", "Y")
 _BINARY = ("ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
@@ -32,7 +32,6 @@ def to_float(value: object) -> float:
         if math.isinf(number) and not value.lstrip("+-")[:1].isalpha():
             raise CallError(f"strconv.ParseFloat: parsing {quote(value)}: value out of range")
         return number
-    assert not isinstance(value, Byte) or type_name(value) == "uint8"
     raise CallError(f"can't convert {type_name(value)} to float")
 
 

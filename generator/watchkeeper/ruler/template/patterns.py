@@ -90,7 +90,7 @@ def _by_re2(pattern: str) -> Search:
     # The engine matches whole texts, so what stands before and behind is matched too. What has been passed already
     # stands there as it is, for the assertions that look back.
     def search(text: str, start: int) -> Found | None:
-        before = re.escape(text[:start]) if start <= 1 or text.isascii() else _literal(text[:start])
+        before = re.escape(text[:start])
         match = regex.fullmatch(f"(?s:({before}.*?))((?-s:{pattern}))(?s:.*)")(text)
         if match is None:
             return None
@@ -99,10 +99,6 @@ def _by_re2(pattern: str) -> Search:
         return begin, begin + len(groups[0] or ""), groups
 
     return search
-
-
-def _literal(text: str) -> str:
-    return "".join(char if char.isalnum() or not char.isascii() else f"\\{char}" for char in text)
 
 
 def _names(pattern: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ from watchkeeper.ruler.template.verbs import Verb
 
 MAX_LENGTH = 1 << 22  # characters; a message is thousands of times shorter
 _MAX_PIECES = 100_000
+_MAX_DEPTH = 100
 _MAX_COUNT = 1_000_000  # of width and precision, as in Go
 _ADDRESS = "0xc000000000"
 _STRINGER_VERBS = "vsxXq"
@@ -52,7 +53,7 @@ class _Printer:
 
     def argument(self, value: object, letter: str, depth: int = 0) -> str:
         self.pieces += 1
-        if self.pieces > _MAX_PIECES:
+        if self.pieces > _MAX_PIECES or depth > _MAX_DEPTH:
             raise LimitError("the value to print is too large")
         verb = self.verb
         if value is None:
@@ -264,7 +265,7 @@ def _star(values: tuple[object, ...], number: int) -> tuple[int | None, int]:
     return None, number + 1
 
 
-def _index(
+def _index(  # noqa: PLR0917
     layout: str, position: int, number: int, count: int, good: bool, reordered: bool
 ) -> tuple[int, int, bool, bool, bool]:
     """An argument index such as [2]: the number of the argument, where the format goes on, and what became of it."""

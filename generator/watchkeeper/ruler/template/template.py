@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from watchkeeper.ruler.template.errors import TemplateError
+from watchkeeper.ruler.template.errors import CallError, TemplateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from watchkeeper.ruler.template.execution import Query, State, Step
     from watchkeeper.ruler.template.nodes import Node, NodeList
+    from watchkeeper.ruler.template.values import LabelSet
 
 # What Prometheus puts before each text. Positions in messages count from its start.
 PRELUDE = (
@@ -68,10 +67,10 @@ class Template:
 
     def render(
         self,
-        labels: Mapping[str, str],
+        labels: LabelSet,
         value: object,
         *,
-        external_labels: Mapping[str, str] | None = None,
+        external_labels: LabelSet | None = None,
         external_url: str = "",
         query: Query | None = None,
         now: float = 0.0,
@@ -79,8 +78,9 @@ class Template:
     ) -> str:
         """The text for one alert: its sample's labels (with `__name__` where it has one) and its value.
 
-        `query` evaluates PromQL at `now` (seconds since 1970): it gives pairs of labels and value, and may raise
-        ValueError. Without `url_functions` pathPrefix and externalURL fail, as they do in promtool's unit tests.
+        `query` evaluates PromQL at `now` (seconds since 1970): it gives what `Engine.instant` gives, or pairs of labels
+        and value, and may raise ValueError, as the engine does. Without `url_functions` pathPrefix and externalURL
+        fail, as they do in promtool's unit tests.
         Raises TemplateError in the words of Prometheus.
         """
         if self._root is None:
@@ -98,11 +98,11 @@ class Template:
             ["$labels", root.labels],
             ["$externalLabels", root.external_labels],
             ["$externalURL", external_url],
-            ["$value", value],
+            ["$value", root.value],
         )
         try:
             body(state, root)
-        except Failure as failure:
+        except (Failure, CallError) as failure:
             raise self._failed(state, str(failure)) from None
         except RecursionError:
             raise self._failed(state, "exceeded maximum template depth (100000)") from None
@@ -134,11 +134,11 @@ class Template:
 
 def expand(
     text: str,
-    labels: Mapping[str, str],
+    labels: LabelSet,
     value: object,
     *,
     alert: str = "",
-    external_labels: Mapping[str, str] | None = None,
+    external_labels: LabelSet | None = None,
     external_url: str = "",
     query: Query | None = None,
     now: float = 0.0,

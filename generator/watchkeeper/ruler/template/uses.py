@@ -152,6 +152,8 @@ class _Walk:
     def pipe(self, pipe: Pipe, dot: str) -> str:
         kind = _OTHER
         for number, command in enumerate(pipe.commands):
+            if number:
+                self._whole(kind, pipe.commands[number - 1])
             kind = self._command(command, dot, kind if number else None)
         for variable in pipe.declares:
             if pipe.assigns:

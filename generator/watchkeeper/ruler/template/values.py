@@ -10,8 +10,10 @@ from watchkeeper.ruler.template.moments import Duration, Month, Time, Weekday
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TypeAlias
+
+    LabelSet: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 class Html(str):
@@ -55,13 +57,42 @@ class Root:
 
     __slots__ = ("external_labels", "external_url", "labels", "value")
 
-    def __init__(self, labels: Mapping[str, str], value: object, external_labels: Mapping[str, str], url: str) -> None:
+    def __init__(self, labels: LabelSet, value: object, external_labels: LabelSet, url: str) -> None:
         self.labels = labels if type(labels) is dict else dict(labels)
-        self.value = value
+        self.value = value_of(value)
         self.external_labels = external_labels if type(external_labels) is dict else dict(external_labels)
         self.external_url = url
 
 
+class Histogram:
+    """A native histogram, which prints itself as Prometheus does; what the engine has is told by its attributes."""
+
+    __slots__ = ("histogram",)
+
+    def __init__(self, histogram: object) -> None:
+        self.histogram = histogram
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.histogram, name)
+
+    def __str__(self) -> str:
+        return str(self.histogram)
+
+
+def value_of(value: Any) -> Any:
+    """The value of a sample as one of the types here: floats are plain ones, all else is a histogram."""
+    if type(value) is float:
+        return value
+    return float(value) if isinstance(value, (int, float)) else Histogram(value)
+
+
+HISTOGRAM_FIELDS = {
+    "Count": "count",
+    "Schema": "schema",
+    "Sum": "sum",
+    "ZeroCount": "zero_count",
+    "ZeroThreshold": "zero_threshold",
+}
 # Fields of structs, in their order: name in Go, name here.
 FIELDS: dict[type, tuple[tuple[str, str], ...]] = {
     Sample: (("Labels", "labels"), ("Value", "value")),
@@ -91,6 +122,7 @@ _NAMES: dict[type, str] = {
     Weekday: "time.Weekday",
     Root: "struct { Labels map[string]string; ExternalLabels map[string]string; ExternalURL string; "
     "Value interface {} }",
+    Histogram: "*histogram.FloatHistogram",
     type(None): "<nil>",
 }
 _KINDS: dict[type, str] = {
@@ -122,7 +154,7 @@ def type_name(value: object) -> str:
         return name
     if isinstance(value, Time):
         return "*time.Time" if value.is_pointer else "time.Time"
-    return "*histogram.FloatHistogram"
+    raise AssertionError(type(value))
 
 
 def kind(value: object) -> str:
