@@ -24,8 +24,7 @@ def render(text, **more):
             "exceeded maximum template depth (100000)",
         ),
         (
-            '{{ define "a" }}{{ template "b" . }}{{ template "b" . }}{{ end }}'
-            '{{ define "b" }}{{ template "a" . }}{{ end }}{{ template "a" 1 }}',
+            '{{ define "a" }}{{ template "b" }}{{ template "b" }}{{ end }}{{ block "b" 3 }}{{ template "a" }}{{ end }}',
             "exceeded maximum template depth (100000)",
         ),
         ("{{ range 1000000000 }}{{ end }}", "the template loops"),

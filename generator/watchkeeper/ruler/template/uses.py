@@ -197,7 +197,7 @@ class _Walk:
         if isinstance(node, String):
             self.add("query", node.value, node.position, len(node.quoted))
         else:
-            self.add("query", None, node.position, len(str(node)))
+            self.add("query", None, *self._span(node))
 
     def _index(self, args: list[Node], dot: str, piped: str | None) -> str:
         kind = self.value(args[0], dot)
@@ -253,11 +253,20 @@ class _Walk:
             start += len(name) + 1
         return starts
 
+    def _span(self, node: Node) -> tuple[int, int]:
+        """Where a node begins and how long it is; 0 where its text is written otherwise than it is shown."""
+        start = node.position
+        if isinstance(node, Variable) and node.names:
+            start -= len(node.name)
+        elif isinstance(node, Field) and len(node.names) > 1:
+            start -= len(node.names[0]) + 1
+        shown = str(node)
+        return start, len(shown) if self.text.startswith(shown, start) else 0
+
     def _whole(self, kind: str, node: Node) -> None:
         """A value is taken as it is: printed, ranged over or handed to a function."""
         if kind in (_LABELS, _EXTERNAL_LABELS, _VALUE):
-            shown = str(node)
-            self.add(kind, "", node.position, len(shown) if self.text.startswith(shown, node.position) else 0)
+            self.add(kind, "", *self._span(node))
         elif kind == _ROOT:
             for one in (_LABELS, _EXTERNAL_LABELS, _VALUE):
                 self.add(one, "", node.position, 0)
