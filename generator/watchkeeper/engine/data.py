@@ -89,13 +89,8 @@ class Series:
 
     @staticmethod
     def load(text: str, interval: str | float = "15s") -> Data:
-        """Data of series notation, one series a line: `x_total{gpu="0"} 0+30x40`; see `engine.read.notation`.
-
-        Values are `interval` apart, from 0 on. Raises read.errors.ReadError.
-        """
-        from watchkeeper.engine.read import notation
-
-        return notation.load(text, interval)
+        """The same as `Data.load`."""
+        return Data.load(text, interval)
 
     def append(self, time: int, value: Value) -> None:
         """Add a later sample; only to a series that was made of lists."""
@@ -122,6 +117,16 @@ class Data:
         self._by_name: dict[str, list[Series]] = {}
         for one in series:
             self.add(one)
+
+    @staticmethod
+    def load(text: str, interval: str | float = "15s") -> Data:
+        """Data of series notation, one series a line: `x_total{gpu="0"} 0+30x40`; see `engine.read.notation`.
+
+        Values are `interval` apart (a duration such as "15s", or seconds), from 0 on. Raises read.ReadError.
+        """
+        from watchkeeper.engine.read import notation
+
+        return notation.load(text, interval)
 
     @property
     def series(self) -> list[Series]:

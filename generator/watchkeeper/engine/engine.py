@@ -5,7 +5,7 @@ from __future__ import annotations
 from watchkeeper.engine.annotations import Annotations
 from watchkeeper.engine.results import EvalError, Matrix, Sample, Scalar, String, Vector
 from watchkeeper.promql import parse
-from watchkeeper.promql.nodes import Expr, Paren, StringLiteral, VectorSelector
+from watchkeeper.promql.nodes import DurationLiteral, Expr, Node, Paren, StringLiteral, Subquery, VectorSelector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Above so many series x steps NumPy is worth its import (measured: facts of the project, "crossover").
 _ARRAYS_FROM = 10_000
 MAX_STEPS = 11_000_000
+# Times in seconds that queries are asked for: 30 million years, far within what milliseconds in 64 bits hold.
+MAX_TIME = 1e15
 
 
 class Query:
@@ -87,6 +89,9 @@ class Engine:
             raise ValueError(f'compat is "2" or "3", not {compat!r}')
         if evaluator not in {"auto", "steps", "arrays"}:
             raise ValueError(f'evaluator is "auto", "steps" or "arrays", not {evaluator!r}')
+        for name, seconds in (("lookback", lookback), ("subquery_step", subquery_step)):
+            if not 0.001 <= seconds <= MAX_TIME:
+                raise ValueError(f"{name} is a number of seconds, a millisecond or more, not {seconds!r}")
         self.compat = compat
         self.delayed_name_removal = delayed_name_removal
         self.lookback = lookback
@@ -103,7 +108,7 @@ class Engine:
         Raises ParseError for what is no PromQL, EvalError for what has no answer.
         """
         expr, text = _parsed(expr, text)
-        at_ms = round(at * 1000)
+        at_ms = _milliseconds(at, "the time of the query")
         at = at_ms / 1000
         literal = expr
         while isinstance(literal, Paren):
@@ -134,11 +139,13 @@ class Engine:
                 f'invalid expression type "{_DOCUMENTED.get(expr.type, expr.type)}" for range query, '
                 "must be Scalar or instant Vector"
             )
-        step_ms = round(step * 1000)
-        if step_ms <= 0:
+        if step <= 0:
             raise EvalError("zero or negative query resolution step widths are not accepted. Try a positive integer")
-        start_ms = round(start * 1000)
-        end_ms = round(end * 1000)
+        step_ms = _milliseconds(step, "the step")
+        if step_ms == 0:
+            raise EvalError(f"the step is {step!r} seconds: it must be a millisecond or more")
+        start_ms = _milliseconds(start, "the start")
+        end_ms = _milliseconds(end, "the end")
         if end_ms < start_ms:
             raise EvalError("end timestamp must not be before start time")
         if (end_ms - start_ms) // step_ms >= MAX_STEPS:
@@ -173,17 +180,31 @@ def _parsed(expr: str | Expr, text: str | None) -> tuple[Expr, str | None]:
     return (parse(expr), expr) if isinstance(expr, str) else (expr, text)
 
 
-def _is_large(query: Query) -> bool:
-    """Whether NumPy would win: roughly by selected series times steps."""
-    if query.step == 0:
-        return False
-    steps = (query.end - query.start) // query.step + 1
-    if steps * len(query.data) < _ARRAYS_FROM:
-        return False
-    from watchkeeper.promql import walk
+def _milliseconds(seconds: float, what: str) -> int:
+    """A time of the caller's, rounded. Raises EvalError for NaN and for what is out of all range."""
+    if not -MAX_TIME <= seconds <= MAX_TIME:
+        raise EvalError(f"{what} is {seconds!r}: it must be a number of seconds, within {MAX_TIME:.0e} of 0")
+    return round(seconds * 1000)
 
-    series = 0
-    for node in walk(query.expr):
+
+def _is_large(query: Query) -> bool:
+    """Whether NumPy would win: roughly by selected series times the steps at which they are looked at."""
+    work = 0
+    # Each node with the span of time over which it is evaluated, and the step.
+    todo: list[tuple[Node, int, int]] = [(query.expr, query.end - query.start, query.step)]
+    while todo:
+        node, span, step = todo.pop()
         if isinstance(node, VectorSelector):
-            series += query.data.count(node.metric_name)
-    return series * steps >= _ARRAYS_FROM
+            if step:  # of one time there is not enough to do
+                work += (span // step + 1) * query.data.count(node.metric_name)
+        elif isinstance(node, Subquery):
+            if isinstance(node.range, DurationLiteral):
+                span += node.range.ms
+            step = node.step.ms if isinstance(node.step, DurationLiteral) else query.subquery_step
+            if step <= 0:
+                return False
+            work += span // step
+        if work >= _ARRAYS_FROM:
+            return True
+        todo += [(child, span, step) for child in node.children()]
+    return False
