@@ -65,6 +65,18 @@ def test_json_names_which_bounds_belong():
     }
 
 
+def test_json_writes_numbers_as_the_api_does():
+    answer = to_json(parse_histogram("{{sum:123456789.5 count:1e20 buckets:[1e20] offset:70}}"))
+    assert answer == {
+        "count": "100000000000000000000",
+        "sum": "123456789.5",
+        "buckets": [[0, "590295810358705700000", "1.1805916207174113e+21", "100000000000000000000"]],
+    }
+    answer = to_json(parse_histogram("{{sum:-1e-7 count:0.000001}}"))
+    assert answer == {"count": "0.000001", "sum": "-1e-07"}
+    assert to_json(parse_histogram("{{sum:NaN count:0}}")) == {"count": "0", "sum": "NaN"}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from watchkeeper.engine.gofloat import format_g
+from watchkeeper.engine.gofloat import format_e, format_f, format_g
 from watchkeeper.engine.histogram.model import HINTS, UNKNOWN, Histogram, HistogramError
 
 TYPE_CHECKING = False
@@ -134,6 +134,11 @@ def to_notation(histogram: Histogram) -> str:
     return "{{" + " ".join(parts) + "}}"
 
 
+def _number(value: float) -> str:
+    """A float as the query API writes it: with an exponent only where there would be very many digits."""
+    return format_e(value) if value and not 1e-6 <= abs(value) < 1e21 else format_f(value)
+
+
 def to_json(histogram: Histogram) -> dict[str, object]:
     """As the query API of Prometheus gives a histogram: strings, and buckets as [boundaries, lower, upper, count].
 
@@ -147,8 +152,8 @@ def to_json(histogram: Histogram) -> dict[str, object]:
             rule = 3
         else:
             rule = 1 if lower < 0 and not histogram.custom_values else 0
-        rows.append([rule, format_g(lower), format_g(upper), format_g(value)])
-    result: dict[str, object] = {"count": format_g(histogram.count), "sum": format_g(histogram.sum)}
+        rows.append([rule, _number(lower), _number(upper), _number(value)])
+    result: dict[str, object] = {"count": _number(histogram.count), "sum": _number(histogram.sum)}
     if rows:
         result["buckets"] = rows
     return result
