@@ -163,3 +163,102 @@ def test_public_names_are_lazy():
     assert "Engine" in dir(watchkeeper.engine)
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         _ = watchkeeper.engine.nope
+
+
+@pytest.mark.parametrize("at", [float("nan"), float("inf"), float("-inf"), 1e300, -1e300, 1.1e15, 10**400])
+def test_times_out_of_range(data, engine, at):
+    with pytest.raises(EvalError, match=r"time of the query is .* within 1e\+15"):
+        engine.instant(data, "x", at)
+    with pytest.raises(EvalError, match="the start is"):
+        engine.range(data, "x", at, 60.0, 1.0)
+    with pytest.raises(EvalError, match="the end is"):
+        engine.range(data, "x", 0.0, at, 1.0)
+
+
+def test_steps_out_of_range(data, engine):
+    for step in (0, -1.0, float("-inf")):
+        with pytest.raises(EvalError, match="zero or negative query resolution step"):
+            engine.range(data, "x", 0.0, 60.0, step)
+    for step, says in ((float("nan"), "the step is nan"), (1e300, "the step is 1e"), (1e-4, "a millisecond or more")):
+        with pytest.raises(EvalError, match=says):
+            engine.range(data, "x", 0.0, 60.0, step)
+    with pytest.raises(EvalError, match="end timestamp must not be before start time"):
+        engine.range(data, "x", 60.0, 0.0, 1.0)
+
+
+def test_far_times_are_fine(data, engine):
+    assert engine.instant(data, "x", 1e15).samples == []
+    assert engine.instant(data, "rate(x[100y]) + x offset 100y", -1e15).samples == []
+    assert engine.range(data, "x", -1e15, 1e15, 1e15).series == [
+        ((("__name__", "x"), ("i", str(i))), [0], [0.0]) for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf")])
+def test_settings_that_are_no_durations(seconds):
+    with pytest.raises(ValueError, match="lookback"):
+        Engine(lookback=seconds)
+    with pytest.raises(ValueError, match="subquery_step"):
+        Engine(subquery_step=seconds)
+
+
+def test_as_the_documentation_shows_it():
+    expr = parse("sum by (gpu) (rate(x_total[5m])) > 1")
+    engine = Engine(compat="3", delayed_name_removal=False)
+    data = Series.load('x_total{gpu="0"} 0+30x40', interval="15s")
+    assert isinstance(data, Data)
+    (sample,) = engine.instant(data, expr, at=300.0).samples
+    assert (sample.labels, sample.value) == ((("gpu", "0"),), pytest.approx(2.0))
+    matrix = engine.range(data, expr, start=0, end=600, step=15)
+    ((labels, times, values),) = matrix.series
+    assert labels == (("gpu", "0"),)
+    assert times[-1] == 600_000
+    assert values[-1] == pytest.approx(2.0)
+    again = Data.load('x_total{gpu="0"} 0+30x40', interval=15)
+    assert engine.range(again, expr, start=0, end=600, step=15).series == matrix.series
+
+
+@pytest.mark.parametrize(
+    ("at", "offset", "expected"),
+    [
+        ("307.443", "", [300.0]),
+        ("307.443", "offset 1m", [240.0]),
+        ("307.443", "offset -1m", [300.0]),
+        ("307.443", "offset 4m50s", [15.0]),
+        ("307.443", "offset 7m", []),
+        ("307.443", "offset -7m", []),
+    ],
+)
+@pytest.mark.parametrize("compat", ["2", "3"])
+def test_timestamp_with_at_and_offset(compat, at, offset, expected):
+    """As Prometheus 2.42 and 3.5 answered on the same samples."""
+    data = Data([Series({"__name__": "b"}, list(range(0, 601_000, 15_000)), [1.0] * 41)])
+    expr = f"timestamp(b @ {at} {offset})"
+    for evaluator in ("steps",):
+        engine = Engine(compat=compat, evaluator=evaluator)
+        assert [sample.value for sample in engine.instant(data, expr, 200.0).samples] == expected
+        rows = engine.range(data, expr, 200.0, 240.0, 20.0).series
+        assert [values for _, _, values in rows] == ([expected * 3] if expected else [])
+
+
+def test_the_average_of_a_lone_negative_zero():
+    data = Data([Series({"__name__": "odd"}, [0], [-0.0])])
+    for evaluator in ("steps",):
+        signs = [
+            str(Engine(compat=compat, evaluator=evaluator).instant(data, "avg(odd)", 0.0).samples[0].value)
+            for compat in ("2", "3")
+        ]
+        assert signs == ["-0.0", "0.0"]
+
+
+def test_numpy_is_chosen_for_long_subqueries(data, monkeypatch):
+    from watchkeeper.engine import arrays
+
+    asked = []
+    monkeypatch.setattr(arrays, "evaluate", asked.append)
+    for expr in ("x", "max_over_time(x[10m:1m])", "max_over_time(x[100m:1s])", "max_over_time(vector(1)[1d:1s])"):
+        Engine().instant(data, expr, 600.0)
+    assert [query.annotations.text for query in asked] == [
+        "max_over_time(x[100m:1s])",
+        "max_over_time(vector(1)[1d:1s])",
+    ]

@@ -68,3 +68,43 @@ def test_too_many_steps(engine):
 )
 def test_far_ends(engine, expr):
     engine.instant(DATA, expr, 15)
+
+
+@each
+@pytest.mark.parametrize(
+    "around",
+    [
+        'label_join({}, "a", "", "a", "a", "a")',
+        'label_replace({}, "a", "$1$1$1", "a", "(.*)")',
+        'label_join({}, "a", "' + "b" * 10_000 + '", "a", "c", "a", "c")',
+    ],
+)
+@pytest.mark.parametrize("compat", ["2", "3"])
+def test_labels_that_grow(engine, around, compat):
+    expr = "x"
+    for _ in range(20):
+        expr = around.format(expr)
+    engine = Engine(compat=compat, evaluator=engine.evaluator)
+    with pytest.raises(EvalError, match="label value of more than 1048576 characters"):
+        engine.instant(DATA, expr, 15)
+
+
+def test_many_long_labels():
+    """Each is allowed, but not all of them."""
+    data = Data([Series({"__name__": "x", "a": LONG, "i": str(i)}, [0], [1.0]) for i in range(100)])
+    expr = 'label_replace(x, "b", "' + "$1" * 200 + '", "a", "(.*)")'
+    assert len(Engine(evaluator="steps").instant(data, f"count({expr})", 0).samples) == 1
+    with pytest.raises(EvalError, match="too many samples"):
+        Engine(evaluator="steps", max_samples=1_000_000).instant(data, f"count({expr})", 0)
+
+
+def test_nested_subqueries_end():
+    """Prometheus evaluates all these steps as well: neither it nor the limit of samples has anything against them."""
+    expr = "x"
+    for _ in range(3):
+        expr = f"max_over_time({expr}[1w:1s])"
+    (sample,) = Engine().instant(DATA, expr, 15).samples
+    assert sample.value == 2.0
+    for evaluator in ("steps", "arrays"):
+        with pytest.raises(EvalError, match="timed out"):
+            Engine(evaluator=evaluator, timeout=0.1).instant(DATA, expr, 15)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from watchkeeper.engine.steps.idents import Ident
     from watchkeeper.engine.steps.nodes import Instant
 
+# Of one value of a label that is made, in characters. Nested calls multiply it, and Prometheus knows no limit.
+LONGEST = 1 << 20
+# Beyond what labels have, so many characters of a value that is made weigh as much as a sample.
+_USUAL = 1024
+_SAMPLE = 16
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)\})")
 
 
@@ -52,9 +57,15 @@ class Relabel(Node):
         self.out = out
 
     def _renamed(self, ident: Ident) -> Ident:
-        value = self.value_for(ident)
+        try:
+            value = self.value_for(ident)
+        except EvalError as error:
+            raise EvalError(error.message, self.place) from None
         if value is None:
             return ident
+        if len(value) > _USUAL:
+            self.context.kept += len(value) // _SAMPLE
+            self.context.check(0)
         idents = self.context.idents
         renamed = idents.of(set_(ident.labels, self.target, value))
         # A name that is set by hand is not dropped any more.
@@ -86,19 +97,43 @@ class LabelReplace(Relabel):
 
 
 def expand(template: str, match: regexes.Match) -> str:
-    """Go's Regexp.Expand: `$1`, `${1}`, `$name`, `$$`; a name is as long as it can be, an unknown one is empty."""
+    """Go's Regexp.Expand: `$1`, `${1}`, `$name`, `$$`; a name is as long as it can be, an unknown one is empty.
+
+    Raises EvalError for more than LONGEST characters.
+    """
+    length = 0
 
     def value(reference: re.Match[str]) -> str:
-        name = reference.group(1) or reference.group(2)
-        if name is None:
-            return "$"
-        if name.isascii() and name.isdigit():
-            number = int(name) if len(name) < 9 else -1
-            return (match.group(number) or "") if 0 <= number <= regexes.group_count(match) else ""
-        number = regexes.group_names(match).get(name, -1)
-        return (match.group(number) or "") if number >= 0 else ""
+        nonlocal length
+        text = _referred(reference, match)
+        length += len(text)
+        if length > LONGEST:
+            raise EvalError(too_long())
+        return text
 
     return _REFERENCE.sub(value, template)
+
+
+def _referred(reference: re.Match[str], match: regexes.Match) -> str:
+    name = reference.group(1) or reference.group(2)
+    if name is None:
+        return "$"
+    if name.isascii() and name.isdigit():
+        number = int(name) if len(name) < 9 else -1
+        return (match.group(number) or "") if 0 <= number <= regexes.group_count(match) else ""
+    number = regexes.group_names(match).get(name, -1)
+    return (match.group(number) or "") if number >= 0 else ""
+
+
+def joined(separator: str, values: Sequence[str]) -> str:
+    """What label_join makes. Raises EvalError for more than LONGEST characters."""
+    if sum(map(len, values)) + len(separator) * (len(values) - 1) > LONGEST:
+        raise EvalError(too_long())
+    return separator.join(values)
+
+
+def too_long() -> str:
+    return f"a label value of more than {LONGEST} characters would be made"
 
 
 class LabelJoin(Relabel):
@@ -118,7 +153,7 @@ class LabelJoin(Relabel):
         self.sources = sources
 
     def value_for(self, ident: Ident) -> str | None:
-        return self.separator.join([ident.get(source) for source in self.sources])
+        return joined(self.separator, [ident.get(source) for source in self.sources])
 
 
 class Sort(Node):

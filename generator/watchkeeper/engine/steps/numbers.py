@@ -224,7 +224,8 @@ def average_2(values: Sequence[float], compensate: bool) -> float:
             mean += inc
         else:
             mean = value
-    return mean if mean in (INF, -INF) else mean + c
+    # Without compensation nothing is added: a lone -0 stays one.
+    return mean if not compensate or mean in (INF, -INF) else mean + c
 
 
 def quantile(q: float, values: list[float]) -> float:

@@ -83,6 +83,12 @@ class InstantSelector(Node):
                 if value is not None:
                     out.append((ident, value))
         elif self.timestamps:
+            at = self.timing.at
+            if at is not None and self.timestamps == "time":
+                # Prometheus looks for the sample at the time of `@` without the offset, but among those alone that it
+                # has loaded, which are of the offset's time (2.42 and 3.5; it comes of the mend of its issue 8433).
+                oldest += max(0, at - time)
+                time = min(time, at)
             out = self._times(time, oldest)
         else:
             for ident, series in self.found:
