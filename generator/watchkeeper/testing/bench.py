@@ -68,6 +68,7 @@ class Bench:
         labels: Mapping[str, str] | None = None,
         interval: str | float = "15s",
         every: str | float | None = None,
+        since: times.Time | None = None,
         until: times.Time | None = None,
         compat: str = "3",
     ) -> Run:
@@ -82,10 +83,12 @@ class Bench:
         data = assemble(series, labels or {}, spacing, self._contract)
         start = min((one.times[0] for one in data.series if one.times), default=0)
         end = max((one.times[-1] for one in data.series if one.times), default=0)
+        if since is not None:
+            start = times.moment(since, start, "since")
         if until is not None:
             end = times.moment(until, start, "until")
-            if end < start:
-                raise ValueError(f"until: {until} is before the first sample")
+        if end < start:
+            raise ValueError(f"since, until: nothing is evaluated between {since} and {until}")
         return Run(self, data, (start, end, step), compat, caller())
 
     def closure(self, name: str) -> list[RuleGroup]:
@@ -133,6 +136,7 @@ def run(
     labels: Mapping[str, str] | None = None,
     interval: str | float = "15s",
     every: str | float | None = None,
+    since: times.Time | None = None,
     until: times.Time | None = None,
     compat: str = "3",
 ) -> Run:
@@ -143,12 +147,15 @@ def run(
     one is missing), lines of series notation, the path of a recorded file (OpenMetrics, Prometheus' text format,
     notation), or `watchkeeper.engine.Data`. `labels` are given to every series that can have them by the contract.
 
-    Samples are `interval` apart, and rules are evaluated `every` so often, by default at every sample, from the first
-    sample to the last or `until` a time: a duration since the first sample, seconds, or an aware datetime.
+    Samples are `interval` apart. Rules are evaluated `every` so often, by default at every sample, from the first
+    sample or `since` a time after it, to the last or `until` a time. A time is a duration such as "4m" or seconds, both
+    from the first evaluation, or an aware datetime.
 
     Raises UnknownNameError for a metric or label that neither the contract nor a rule knows.
     """
-    return Bench(rules).run(*series, labels=labels, interval=interval, every=every, until=until, compat=compat)
+    return Bench(rules).run(
+        *series, labels=labels, interval=interval, every=every, since=since, until=until, compat=compat
+    )
 
 
 def _by_name(groups: list[RuleGroup], *, alerts: bool) -> dict[str, list[Rule]]:

@@ -26,6 +26,7 @@ class Plugin:
         self.config = config
         self.ledger = ledger.open_()
         self.early: list[Run] = []  # made while fixtures were set up: a later test may be the one that asserts
+        self.partial = False  # whether tests were left out, which may have been those
         self.wants_coverage = bool(config.option.alert_coverage or config.option.alert_coverage_fail)
         self.coverage: Coverage | None = None
         self.bench: Bench | None = None
@@ -38,6 +39,10 @@ class Plugin:
                 pytest.fail('[tool.watchkeeper] has no definitions: write definitions = "package.module:PACK"', False)
             self.bench = _bench(settings)
         return self.bench
+
+    def pytest_deselected(self) -> None:
+        """Some tests are left out."""
+        self.partial = True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
@@ -60,10 +65,11 @@ class Plugin:
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
         """At the end of the session, nothing is left that could assert anything of fixtures' runs."""
         result = yield
-        if nextitem is None:
+        whole = not (self.partial or self.config.option.maxfail or item.session.testsfailed)
+        if nextitem is None and whole:
             forgotten = [run for run in self.early if not run.asserted]
             if forgotten:
                 pytest.fail(_forgotten(forgotten), pytrace=False)
