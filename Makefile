@@ -5,12 +5,17 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 ARGS ?=
+# What the evaluators are held against: Prometheus' corpus (see `make cases`), and servers (see `make differential`).
+CASES ?= $(wildcard ../shared/promql/cases_*.jsonl)
+PROMETHEUS ?= prometheus
+PAIRS ?= 1000
+SEED ?= 0
 BIN := $(VENV)/bin
 # Someone else's repository, whose generated files are committed as well.
 ACME := tests/downstream/acme
 GENERATED := rules dashboards deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -39,6 +44,16 @@ types: ready ## mypy
 test: ready ## pytest
 	$(BIN)/python -m pytest $(ARGS)
 
+cases: ready ## PromQL cases from Prometheus' corpus, through both evaluators; CASES="FILE..."
+	@test -n "$(CASES)" || { echo 'make: name the files: make cases CASES="FILE..."' >&2; exit 1; }
+	$(BIN)/python tests/watchkeeper/promql/run_cases.py $(CASES) $(ARGS)
+
+differential: ready ## random PromQL, both evaluators and a real server; PROMETHEUS=BINARY PAIRS=1000 SEED=0
+	@binary=$$(command -v '$(PROMETHEUS)') || { echo "make: $(PROMETHEUS) is not here: name a server's binary," \
+	  "such as make differential PROMETHEUS=/opt/prometheus-3/prometheus" >&2; exit 1; }; \
+	$(BIN)/python tests/watchkeeper/promql/differential.py --prometheus "$$(realpath "$$binary")" \
+	  --pairs $(PAIRS) --seed $(SEED) $(ARGS)
+
 bench: ready ## all benchmarks, one JSON object a line; quicker with ARGS=--quick
 	@set -e; for bench in bench/*.py; do $(BIN)/python "$$bench" $(ARGS); done
 
@@ -61,7 +76,7 @@ clean: ## delete environments, caches and builds
 	rm -rf .venv .venv-* dist build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s %s\n", $$1, $$2}' Makefile
 
 # The stamp .ready is the last thing written, and tells what the environment was made from. An environment that holds
 # .making instead was left half made. One with neither is someone else's.
