@@ -246,7 +246,7 @@ class Calls:
             state.node = node
             if value is None:
                 state.fail("error calling call: call of nil")
-            shown = args[0] if args else final
+            shown = args[0] if args else final if isinstance(final, str) else f"<{type_name(final)} Value>"
             state.fail(f"error calling call: non-function {shown} of type {type_name(value)}")
 
         return run

@@ -26,11 +26,7 @@ def encoded(text: str) -> bytes:
 def _joined(values: tuple[object, ...]) -> str:
     if len(values) == 1 and type(values[0]) is str:
         return values[0]
-    return sprint(["<no value>" if one is None else _printable(one) for one in values])
-
-
-def _printable(value: object) -> object:
-    return show_struct(value) if kind(value) == "pointer" else value
+    return sprint(tuple("<no value>" if one is None else one for one in values), show_struct)
 
 
 def html(*values: object) -> str:
@@ -126,7 +122,7 @@ def slice_(item: object, *indexes: object) -> object:
     elif isinstance(item, list):
         data = item
     else:
-        raise CallError(f"can't slice item of type {type_name(item)}")
+        raise CallError(f"can't slice item of type {_pointed(item)}")
     bounds = [0, len(data)]
     for number, one in enumerate(indexes):
         position = _position(one, len(data))

@@ -8,7 +8,16 @@ from watchkeeper.ruler.template import humanize as human
 from watchkeeper.ruler.template.basics import BUILTINS, query_escape
 from watchkeeper.ruler.template.errors import CallError
 from watchkeeper.ruler.template.lexer import quote
-from watchkeeper.ruler.template.moments import MAX_NS, SECOND, Duration, Month, Time, Weekday, days_of
+from watchkeeper.ruler.template.moments import (
+    MAX_NS,
+    SECOND,
+    SECONDS_BEFORE_1970,
+    Duration,
+    Month,
+    Time,
+    Weekday,
+    days_of,
+)
 from watchkeeper.ruler.template.values import Args, Histogram, Html, Int64, QueryResult, Sample, value_of
 
 TYPE_CHECKING = False
@@ -244,14 +253,13 @@ SIGNATURES: dict[str, Signature] = {
 def _truncated(time: Any, unit: Duration) -> Any:
     if unit <= 0:
         return time
-    origin = 62_135_596_800 * SECOND  # Go counts from the year 1
-    return Time(time.ns - (time.ns + origin) % unit)
+    return Time(time.ns - (time.ns + SECONDS_BEFORE_1970 * SECOND) % unit)
 
 
 def _rounded(time: Time, unit: Duration) -> Time:
     if unit <= 0:
         return time
-    rest = (time.ns + 62_135_596_800 * SECOND) % unit
+    rest = (time.ns + SECONDS_BEFORE_1970 * SECOND) % unit
     return Time(time.ns - rest if rest + rest < unit else time.ns - rest + unit)
 
 
@@ -295,7 +303,7 @@ METHODS: dict[type, dict[str, Signature]] = {
         "Weekday": ((), None, Time.weekday),
         "UTC": ((), None, lambda time: Time(time.ns)),
         "Local": ((), None, lambda time: Time(time.ns)),
-        "IsZero": ((), None, lambda time: time.ns == -62_135_596_800 * SECOND),
+        "IsZero": ((), None, lambda time: time.ns == -SECONDS_BEFORE_1970 * SECOND),
         "Add": (("duration",), None, lambda time, duration: Time(time.ns + int(duration))),
         "Sub": (("time",), None, lambda time, other: Duration(time.ns - other.ns)),
         "AddDate": (("int", "int", "int"), None, _added),

@@ -129,7 +129,8 @@ def tokens_of(text: str) -> list[Token]:
             if kind is IDENTIFIER:
                 fault = None if item.isascii() else _not_a_letter(item)
                 if fault:
-                    add((ERROR, f"bad character {unicode_point(fault)}", position))
+                    what = "unrecognized character in action:" if fault == item[0] else "bad character"
+                    add((ERROR, f"{what} {unicode_point(fault)}", position))
                     return tokens
                 if item in KEYWORDS:
                     kind = KEYWORDS[item]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECOND = 1_000_000_000  # nanoseconds
+SECONDS_BEFORE_1970 = 62_135_596_800  # since the year 1, from which Go counts
 _DAY = 86_400
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 from watchkeeper.ruler.template.errors import LimitError
-from watchkeeper.ruler.template.moments import Duration, Month, Time, Weekday
+from watchkeeper.ruler.template.moments import SECOND, SECONDS_BEFORE_1970, Duration, Month, Time, Weekday
 from watchkeeper.ruler.template.values import Args, Html, QueryResult, Root, Sample, fields_of, type_name
 from watchkeeper.ruler.template.verbs import Verb
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_LENGTH = 1 << 22  # characters; a message is thousands of times shorter
 _MAX_PIECES = 100_000
@@ -17,15 +21,16 @@ _ADDRESS = "0xc000000000"
 _STRINGER_VERBS = "vsxXq"
 
 
-def sprint(values: list[object] | tuple[object, ...]) -> str:
-    """Values one after the other, a space between two of which neither is a string."""
+def sprint(values: tuple[object, ...], one: Callable[[object], str] | None = None) -> str:
+    """Values one after the other as `one` shows them, a space between two of which neither is a string."""
+    one = one or show
     pieces: list[str] = []
     previous_is_text = True
     for value in values:
         is_text = type(value) is str or type(value) is Html
         if not is_text and not previous_is_text:
             pieces.append(" ")
-        pieces.append(show(value))
+        pieces.append(one(value))
         previous_is_text = is_text
     return "".join(pieces)
 
@@ -45,11 +50,12 @@ def show(value: object) -> str:
 class _Printer:
     """Prints one argument; counts the pieces, because a map that holds itself many times over would never end."""
 
-    __slots__ = ("pieces", "verb")
+    __slots__ = ("complains", "pieces", "verb")
 
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
         self.pieces = 0
+        self.complains = False  # then fmt asks no value how it wants to be shown
 
     def argument(self, value: object, letter: str, depth: int = 0) -> str:
         self.pieces += 1
@@ -58,8 +64,10 @@ class _Printer:
         verb = self.verb
         if value is None:
             return verb.pad("<nil>") if letter in "Tv" or depth else self._bad(value, letter)
+        if letter == "w":  # only Errorf knows it
+            return self._bad(value, letter)
         if letter == "T":
-            return verb.pad(type_name(value))
+            return verb.text(type_name(value), "s") or ""
         text: str | None
         if letter == "p":
             text = verb.pad(_ADDRESS) if isinstance(value, (dict, QueryResult, Sample)) else None
@@ -67,7 +75,11 @@ class _Printer:
             text = verb.boolean(value, letter)
         elif isinstance(value, str):
             text = verb.text(value, letter)
-        elif isinstance(value, (Duration, Month, Weekday)) and letter in _STRINGER_VERBS and not verb.sharp_v:
+        elif (
+            isinstance(value, (Duration, Month, Weekday))
+            and letter in _STRINGER_VERBS
+            and not (verb.sharp_v or self.complains)
+        ):
             text = verb.text(str(value), letter)
         elif isinstance(value, int):
             text = verb.integer(int(value), letter)
@@ -80,14 +92,29 @@ class _Printer:
         elif letter in _STRINGER_VERBS:  # a time or a histogram
             text = verb.text(str(value), letter)
         elif isinstance(value, Time):
-            text = self._joined("{", [self.argument(one, letter, depth + 1) for one in (0, value.ns)], "}")
+            text = self._time(value, letter, depth)
         else:
             text = None
         return self._bad(value, letter) if text is None else text
 
+    def _time(self, value: Time, letter: str, depth: int) -> str:
+        """A time by a verb that is for none: its three fields, nanoseconds, seconds since the year 1 and no zone."""
+        seconds, ns = divmod(value.ns, SECOND)
+        pieces = []
+        for name, number in (("uint64", ns), ("int64", seconds + SECONDS_BEFORE_1970)):
+            text = self.verb.integer(number, letter)
+            pieces.append(f"%!{letter}({name}={self.verb.integer(number, 'v')})" if text is None else text)
+        zone = self.verb.integer(0, letter) if letter in "bodxX" else None
+        pieces.append(f"%!{letter}(*time.Location=<nil>)" if zone is None else zone)
+        return self._joined("&{" if value.is_pointer and not depth else "{", pieces, "}")
+
     def _bad(self, value: object, letter: str) -> str:
-        shown = "<nil>" if value is None else f"{type_name(value)}={self.argument(value, 'v', 0)}"
-        return f"%!{letter}({shown})"
+        if value is None:
+            return f"%!{letter}(<nil>)"
+        self.complains = True
+        shown = self.argument(value, "v")
+        self.complains = False
+        return f"%!{letter}({type_name(value)}={shown})"
 
     def _joined(self, start: str, pieces: list[str], end: str) -> str:
         return f"{start}{(', ' if self.verb.sharp_v else ' ').join(pieces)}{end}"

@@ -122,17 +122,17 @@ class Verb:
 
     def _with_point(self, text: str, verb: str) -> str:
         """What the sharp flag asks of a float: a point always, and trailing zeroes with %g."""
-        mantissa, mark, exponent = text.partition("E" if "E" in text else "e")
+        mantissa, mark, exponent = _split(text, verb)
         if "." not in mantissa:
             mantissa += "."
-        if verb in "gGv":
+        if verb in "gGvxX":
             wanted = 6 if self.precision is None else self.precision
-            digits = len(mantissa.replace(".", "").lstrip("0"))
+            digits = len(mantissa.replace(".", "").lstrip("0"))  # the x of 0x counts too, in Go
             mantissa += "0" * (wanted - digits)
         return mantissa + mark + exponent
 
     def complex_(self, value: complex, verb: str) -> str | None:
-        if self.number(0.0, verb) is None or verb in "xXb":
+        if self.number(0.0, verb) is None:
             return None
         real = self.number(value.real, verb)
         plus, self.plus = self.plus, True
@@ -148,6 +148,12 @@ def _fixed(value: float, precision: int, verb: str) -> str:
     if not math.isfinite(value):
         return format_g(value)
     return f"{value:.{precision}{verb}}"
+
+
+def _split(text: str, verb: str) -> tuple[str, str, str]:
+    """Mantissa, mark and exponent."""
+    marks = "pP" if verb in "xX" else "eE"
+    return text.partition(marks[0] if marks[0] in text else marks[1])
 
 
 def _ascii(quoted: str) -> str:
