@@ -31,7 +31,7 @@ from watchkeeper.engine import Data, Engine, EvalError, Series
 from watchkeeper.engine.data import is_stale
 from watchkeeper.engine.labels import make
 from watchkeeper.promql import ParseError, parse, walk
-from watchkeeper.promql.nodes import Aggregate, Binary
+from watchkeeper.promql.nodes import Aggregate, Binary, Call, Subquery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -194,12 +194,17 @@ def is_known(release: tuple[int, int], expr: str, mine: Answer, other: Answer) -
     """Whether a difference is one between 3.14, which compat "3" stands for, and this older 3.x.
 
     3.14 refuses several matches on the one side of a comparison before it compares; 3.5 only among those that pass.
+    3.5's info() takes the labels of another series where one is missing at a step (Prometheus #17134).
     """
-    if not (3, 0) <= release < (3, 14) or other.error is not None:
+    if not (3, 0) <= release < (3, 14):
         return False
-    compares = any(
-        isinstance(node, Binary) and node.op in _FILTERS and not node.return_bool for node in walk(parse(expr))
-    )
+    nodes = list(walk(parse(expr)))
+    if release < (3, 6) and any(isinstance(node, Call) and node.name == "info" for node in nodes):
+        times = {at for answer in (mine, other) for points in answer.rows.values() for at, _ in points}
+        return len(times) > 1 or any(isinstance(node, Subquery) for node in nodes)
+    if other.error is not None:
+        return False
+    compares = any(isinstance(node, Binary) and node.op in _FILTERS and not node.return_bool for node in nodes)
     return compares and "multiple matches for labels" in (mine.error or "")
 
 
