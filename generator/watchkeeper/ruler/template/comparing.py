@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.ruler.template.errors import CallError
-from watchkeeper.ruler.template.printing import sprintf
+from watchkeeper.ruler.template.printing import show, sprintf
 from watchkeeper.ruler.template.values import kind, type_name
 
 TYPE_CHECKING = False
@@ -39,6 +39,9 @@ def _equal(first: Any, other: Any) -> bool:
         return bool(first == other)
     if first is None or other is None:
         return first is other
+    if kind(first) != kind(other):
+        shown = sprintf("non-comparable types %s: ", (first,)) + type_name(first)
+        raise CallError(shown + sprintf(", %s: ", (type_name(other),)) + show(other))
     if kind(other) in {"map", "slice", "struct"}:
         raise CallError(sprintf("non-comparable type %s: ", (other,)) + type_name(other))
     return first is other

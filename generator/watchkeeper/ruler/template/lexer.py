@@ -138,7 +138,7 @@ def tokens_of(text: str) -> list[Token]:
                     kind = BOOL
             elif kind is FIELD or kind is VARIABLE:
                 if item == DOT:
-                    kind = DOT
+                    kind = NUMBER if position == size - 1 else DOT  # at the very end Go expects digits behind it
                 fault = None if item.isascii() else _not_a_letter(item[1:])
                 if fault:
                     add((ERROR, f"bad character {unicode_point(fault)}", position))

@@ -89,7 +89,7 @@ class _Printer:
             text = verb.complex_(value, letter)
         elif isinstance(value, (dict, list, Sample, Root)):
             text = self._composite(value, letter, depth)
-        elif letter in _STRINGER_VERBS:  # a time or a histogram
+        elif letter in _STRINGER_VERBS and not (self.complains and isinstance(value, Time)):  # a time or a histogram
             text = verb.text(str(value), letter)
         elif isinstance(value, Time):
             text = self._time(value, letter, depth)
@@ -104,7 +104,7 @@ class _Printer:
         for name, number in (("uint64", ns), ("int64", seconds + SECONDS_BEFORE_1970)):
             text = self.verb.integer(number, letter)
             pieces.append(f"%!{letter}({name}={self.verb.integer(number, 'v')})" if text is None else text)
-        zone = self.verb.integer(0, letter) if letter in "bodxX" else None
+        zone = self.verb.integer(0, letter) if letter in "bodxX" else "<nil>" if letter == "v" else None
         pieces.append(f"%!{letter}(*time.Location=<nil>)" if zone is None else zone)
         return self._joined("&{" if value.is_pointer and not depth else "{", pieces, "}")
 
@@ -299,9 +299,11 @@ def _index(  # noqa: PLR0917
     if layout[position : position + 1] != "[":
         return number, position, False, good, reordered
     end = layout.find("]", position)
-    if end < 0:
+    if end < 0 or len(layout) - position < 3:
         return number, position + 1, False, False, True
     digits = layout[position + 1 : end]
-    if digits.isascii() and digits.isdigit() and len(digits) < 8 and 1 <= int(digits) <= count:
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 7:
+        return number, end + 1, False, False, True
+    if 1 <= int(digits) <= count:
         return int(digits) - 1, end + 1, True, good, True
-    return number, end + 1, False, False, True
+    return number, end + 1, True, False, True
