@@ -15,20 +15,18 @@ if TYPE_CHECKING:
     from watchkeeper.ruler.rules import Rule
     from watchkeeper.ruler.template import Template
 
-_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+# Patterns as text: compiling them takes a while, and most runs need none of them.
+_ACTION = r"(?s)\{\{.*?\}\}"
 # What in an action may depend on more than labels: the value, a query, the clock, the dot by itself.
-_MORE = re.compile(r"alue|query|now|(?<!\$labels)(?<!\$externalLabels)(?<!\.Labels)(?<!\.ExternalLabels)"
-                   r"\.(?!Labels\b|ExternalLabels\b|ExternalURL\b)")  # fmt: skip
-
-
-def is_template(text: str) -> bool:
-    """Whether a text has something to expand."""
-    return "{{" in text
+_MORE = (
+    r"alue|query|now|(?<!\$labels)(?<!\$externalLabels)(?<!\.Labels)(?<!\.ExternalLabels)"
+    r"\.(?!Labels\b|ExternalLabels\b|ExternalURL\b)"
+)
 
 
 def is_steady(text: str) -> bool:
     """Whether what a text expands to depends on nothing but a sample's labels. False where that is not sure."""
-    return not any(_MORE.search(action) for action in _ACTION.findall(text))
+    return not any(re.search(_MORE, action) for action in re.findall(_ACTION, text))
 
 
 def asks(text: str) -> bool:

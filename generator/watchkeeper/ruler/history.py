@@ -148,19 +148,28 @@ def _first(span: Span) -> int:
 
 
 class Clock:
-    """The times of evaluation in milliseconds, a constant step apart."""
+    """The times of evaluation in milliseconds. `step` is the time between them, 0 where it varies."""
 
     __slots__ = ("step", "times")
 
     def __init__(self, start: int, end: int, step: int) -> None:
-        self.times = range(start, end + 1, step)
+        self.times: Sequence[int] = range(start, end + 1, step)
         self.step = step
+
+    @classmethod
+    def irregular(cls, times: Sequence[int]) -> Clock:
+        """Times as a server had them that missed some; rules are then evaluated one time after the other."""
+        clock = cls(0, 0, 1)
+        clock.times = times
+        clock.step = 0
+        return clock
 
     def index(self, t: float) -> int:
         """The number of the last evaluation up to `t` seconds; -1 before the first."""
-        if not self.times:
-            return -1
-        return min((round(t * 1000) - self.times[0]) // self.step, len(self.times) - 1)
+        ms = round(t * 1000)
+        if not self.step or not self.times:
+            return bisect_right(self.times, ms) - 1
+        return max(-1, min((ms - self.times[0]) // self.step, len(self.times) - 1))
 
     def __len__(self) -> int:
         return len(self.times)

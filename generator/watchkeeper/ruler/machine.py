@@ -121,13 +121,14 @@ class Machine:
         for key, active in self.active.items():
             yield key, active.firing, active.active_at
 
-    def restore(self, now: int, lookup: Callable[[Labels], tuple[int, float] | None]) -> None:
+    def restore(self, now: int, lookup: Callable[[Labels], tuple[int, float] | None], grace: int) -> None:
         """Give active alerts the time that they waited before a restart.
 
         `lookup` finds the last sample (time in ms, value) of ALERTS_FOR_STATE for an alert, if it is recent enough.
-        Alerts whose `for` is shorter than the grace period start anew, as in Prometheus.
+        Alerts whose `for` is shorter than the grace period (ms) start anew, and others fire that much later at the
+        earliest, as in Prometheus.
         """
-        if self.for_ms < FOR_GRACE_MS:
+        if self.for_ms < grace:
             return
         for key, active in self.active.items():
             found = lookup(key)
@@ -137,8 +138,8 @@ class Machine:
             since = int(value) * 1000
             remaining = self.for_ms - (down_at - since)
             if remaining > 0:
-                if remaining < FOR_GRACE_MS:
-                    since = now + FOR_GRACE_MS - self.for_ms
+                if remaining < grace:
+                    since = now + grace - self.for_ms
                 else:
                     since += now - down_at
             active.active_at = since

@@ -5,6 +5,8 @@ Checked as Prometheus checks a rule file when it loads it (rulefmt): unknown key
 
 from __future__ import annotations
 
+import re
+
 from watchkeeper.promql import ParseError, parse
 from watchkeeper.promql.durations import DurationError, parse_duration
 
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
 
 ALERT = "alert"
 RECORD = "record"
+
+# Templates that are surely right; others are parsed. Loading the template language takes longer than many a test.
+_PLAIN_TEMPLATE = (
+    r"(?:[^{]|\{(?!\{)|\{\{ *(?:(?:\$labels|\.Labels)\.[A-Za-z_][A-Za-z0-9_]*|\$value|\.Value)"
+    r"(?: *\| *(?:humanize(?:1024|Duration|Percentage|Timestamp)?|title|toUpper|toLower|stripPort))* *\}\}"
+    r'|\{\{ *printf "[^"\\{}]*" +(?:\$value|\$labels\.[A-Za-z_][A-Za-z0-9_]*) *\}\})*'
+)
 
 _FILE_KEYS = ("groups",)
 _GROUP_KEYS = ("name", "interval", "query_offset", "limit", "rules", "labels")
@@ -209,7 +218,7 @@ class _Reader:
                 self.fault(f"{where}: braces in the name of a recording rule; is the name a selector?", rule, "record")
         else:
             for text in (*labels.values(), *annotations.values()):
-                self.template(text, rule, where)
+                self.template(text, name, rule, where)
         if not expr:
             self.fault(f"{where}: the rule has no expr", rule)
             return None
@@ -231,15 +240,13 @@ class _Reader:
             line_of(rule, "alert" if alert else "record"),
         )
 
-    def template(self, text: str, rule: dict[str, Any], where: str) -> None:
-        if "{{" not in text:
+    def template(self, text: str, alert: str, rule: dict[str, Any], where: str) -> None:
+        if "{{" not in text or re.fullmatch(_PLAIN_TEMPLATE, text):
             return
+        from watchkeeper.ruler.template import Template, TemplateError
+
         try:
-            from watchkeeper.ruler.template import Template, TemplateError
-        except ModuleNotFoundError:
-            return
-        try:
-            Template(text)
+            Template(text, alert=alert)
         except TemplateError as error:
             self.fault(f"{where}: {error}", rule, "annotations" if "annotations" in rule else "labels")
 

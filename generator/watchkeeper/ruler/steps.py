@@ -6,7 +6,7 @@ from watchkeeper.engine.data import STALE, Series
 from watchkeeper.engine.results import EvalError, Scalar, Vector
 from watchkeeper.ruler import expand
 from watchkeeper.ruler.growing import Growing
-from watchkeeper.ruler.machine import OUTAGE_TOLERANCE_MS, Machine
+from watchkeeper.ruler.machine import FOR_GRACE_MS, OUTAGE_TOLERANCE_MS, Machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,14 +125,18 @@ class RuleSteps:
         return error
 
 
-def run(
+def run(  # noqa: PLR0917
     outcomes: Sequence[Outcome],
     full: Data,
     engine: Engine,
     expander: expand.Expander,
     restore: Data | None = None,
+    grace: int = FOR_GRACE_MS,
 ) -> None:
-    """Evaluate rules in their order at each time, each seeing what came of those before it."""
+    """Evaluate rules in their order at each time, each seeing what came of those before it.
+
+    `restore` has ALERTS_FOR_STATE of before a restart, `grace` is a server's rules.alert.for-grace-period in ms.
+    """
     trees = [outcome.rule.tree for outcome in outcomes]
     asking = any(expand.asks(text) for outcome in outcomes for text in outcome.rule.labels.values())
     growing = Growing(full, None if asking else trees)
@@ -154,10 +158,10 @@ def run(
             rule.take(index, samples, query if asking else None)
         if restore is not None and index == RESTORED_AFTER - 1:
             for rule in rules:
-                restore_rule(rule, restore, now)
+                restore_rule(rule, restore, now, grace)
 
 
-def restore_rule(rule: RuleSteps, saved: Data, now: int) -> None:
+def restore_rule(rule: RuleSteps, saved: Data, now: int, grace: int) -> None:
     """Let a rule's alerts go on waiting where they were before a restart."""
 
     def lookup(key: Labels) -> tuple[int, float] | None:
@@ -170,7 +174,7 @@ def restore_rule(rule: RuleSteps, saved: Data, now: int) -> None:
         return None
 
     if rule.outcome.rule.is_alert:
-        rule.machine.restore(now, lookup)
+        rule.machine.restore(now, lookup, grace)
         rule.restored = True
 
 

@@ -1,4 +1,4 @@
-"""promtool's verdict on each file of verdicts/, recorded by verdicts/record.py, is ours: the same failing assertions."""
+"""promtool's verdict on each file of verdicts/, recorded by verdicts/record.py, is ours: the same assertions fail."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from watchkeeper.ruler.unit import load, testfile, verdict
 HERE = Path(__file__).parent / "verdicts"
 CASES = json.loads((HERE / "verdicts.json").read_text())["cases"]
 
-# A test of an alert that no rule has passes in promtool as long as it expects none. Ours says that the name is unknown.
+# A test of an alert that no rule has passes in promtool as long as it expects none. Ours says that there is no such.
 UNKNOWN_ALERTS = {
-    "matching_error.test.yml", "record_name_tested.test.yml", "unknown_alert.test.yml", "unknown_alert_expected.test.yml",
-}  # fmt: skip
+    f"{name}.test.yml" for name in ("matching_error", "record_name_tested", "unknown_alert", "unknown_alert_expected")
+}
 
 
 def test_the_table_is_large_and_whole():
@@ -34,8 +34,7 @@ def judged(name: str, mode: str) -> list[list[object]] | None:
         loaded = load.load(file)
         for test in file.tests:
             failures += [shown(failure) for failure in verdict.run(file, test, loaded, mode).failures]
-    except RuleError as error:
-        assert all(fault.file and fault.message for fault in error.faults)
+    except RuleError:
         return None
     return failures
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate, repeat
 
 from watchkeeper.engine.data import Data, Series
-from watchkeeper.engine.read.notation import _Fault as NotationError
-from watchkeeper.engine.read.notation import items, metric
 from watchkeeper.ruler.rules import Fault, RuleError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from watchkeeper.engine.labels import Labels
@@ -46,8 +45,8 @@ class Samples:
         for one in test.series:
             try:
                 labels, values = _labels(one.series, one.values)
-            except NotationError as error:
-                faults.append(Fault(f"series {one.series}: {error.message}", path, one.line))
+            except ValueError as error:
+                faults.append(Fault(f"series {one.series}: {error}", path, one.line))
                 continue
             if labels not in self._found:
                 name = dict(labels).get("__name__", "")
@@ -76,11 +75,17 @@ class Samples:
         return data
 
     def _series(self, labels: Labels, text: str, line: int, faults: list[Fault]) -> Series | None:
-        try:
-            values, places = items(text, 0, MOST_SAMPLES)
-        except NotationError as error:
-            faults.append(self._fault(labels, error.message, line))
-            return None
+        found: tuple[list[Any], Iterable[int]] | None = self._lists(text)
+        if found is None:
+            from watchkeeper.engine.read.notation import _Fault as NotationError
+            from watchkeeper.engine.read.notation import items
+
+            try:
+                found = items(text, 0, MOST_SAMPLES)
+            except NotationError as error:
+                faults.append(self._fault(labels, error.message, line))
+                return None
+        values, places = found
         if len(values) >= MOST_SAMPLES:
             faults.append(self._fault(labels, _TOO_MANY, line))
             return None
@@ -96,6 +101,34 @@ class Samples:
         from watchkeeper.engine.labels import format_series
 
         return Fault(f"series {format_series(labels)}: {message}", self._path, line)
+
+    def _lists(self, text: str) -> tuple[list[Any], list[int]] | None:
+        """Values, and their places where some are missing; nothing for what only the notation's reader knows."""
+        values: list[float] = []
+        places: list[int] | None = None
+        total = 0
+        for word in text.split():
+            match = _ITEM.fullmatch(word)
+            if match is None:
+                return None
+            blank, first, by, times = match.groups()
+            count = int(times) if times else 0
+            more = (count if times else 1) if blank else count + 1
+            if total + more >= MOST_SAMPLES:
+                return None
+            if blank and places is None:
+                places = list(range(total))
+            elif not blank:
+                value = float(first)
+                if by is None:
+                    values += [value] * more
+                else:
+                    # Added up one by one, as Prometheus does, not multiplied.
+                    values += accumulate(repeat(float(by), count), initial=value)
+            total += more
+            if places is not None and not blank:
+                places += range(total - more, total)
+        return (values, places or []) if values else None
 
     def blocks(self) -> tuple[Data, list[Block]]:
         """Series of plain numbers as arrays, one block for each name; the others in lists. Raises RuleError."""
@@ -177,7 +210,7 @@ _TOO_MANY = f"that makes {MOST_SAMPLES:,} samples or more"
 
 
 def _labels(series: str, values: str) -> tuple[Labels, str]:
-    """The labels of a series and the text of its values. Raises NotationError."""
+    """The labels of a series and the text of its values. Raises ValueError."""
     match = _SIMPLE.fullmatch(series)
     if match is not None:
         name, inside = match.groups()
@@ -185,6 +218,12 @@ def _labels(series: str, values: str) -> tuple[Labels, str]:
         found = {"__name__": name, **dict(pairs)}
         if len(found) == len(pairs) + 1 and (not inside or inside.count(",") in (len(pairs) - 1, len(pairs))):
             return tuple(sorted([pair for pair in found.items() if pair[1]])), values
+    from watchkeeper.engine.read.notation import _Fault as NotationError
+    from watchkeeper.engine.read.notation import metric
+
     line = f"{series} {values}"
-    labels, end = metric(line, len(line) - len(line.lstrip()))
+    try:
+        labels, end = metric(line, len(line) - len(line.lstrip()))
+    except NotationError as error:
+        raise ValueError(error.message) from None
     return labels, line[end:]
