@@ -63,7 +63,7 @@ def test_any_text(text):
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map("".join))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_any_words(text):
     render(text)
     render("{{ range $x := 3 }}{{ " + text + " }}{{ end }}")
@@ -75,13 +75,13 @@ def test_any_words(text):
     st.sampled_from(["", *(f" | {name}" for name in FUNCTIONS), " | printf `%q %T`", " | eq 1"]),
     st.floats(),
 )
-@settings(max_examples=600)
+@settings(max_examples=200)
 def test_any_call(name, operands, then, value):
     render(f"{{{{ {name} {' '.join(operands)}{then} }}}}", value)
 
 
 @given(st.text(alphabet="%#+- 0*.[]123vTtbcdoOqxXUeEfFgGspéw", max_size=12), st.lists(OPERANDS, max_size=3))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_any_format(layout, operands):
     render(f"{{{{ printf `{layout}` {' '.join(operands)} }}}}")
 

@@ -63,9 +63,9 @@ def test_nesting_is_refused(text):
 
 
 def test_flat_texts_of_any_length_are_fine():
-    assert render("{{ $labels.a }}" * 5000) == "b" * 5000
-    assert render("{{ print " + "`a` " * 5000 + "}}") == "a" * 5000
-    assert render("{{ `a`" + " | print" * 5000 + " }}") == "a"
+    assert render("{{ $labels.a }}" * 1500) == "b" * 1500
+    assert render("{{ print " + "`a` " * 1500 + "}}") == "a" * 1500
+    assert render("{{ `a`" + " | print" * 1500 + " }}") == "a"
 
 
 def test_a_slow_pattern_is_not_slow():
