@@ -127,8 +127,36 @@ def _by_re2(pattern: str) -> Callable[[str], Match | None]:
         raise RegexError(text.decode(errors="replace") if isinstance(text, bytes) else str(text)) from None
     except UnicodeEncodeError:
         raise RegexError("invalid UTF-8") from None
-    match: Callable[[str], Match | None] = compiled.fullmatch
+    plain: Callable[[str], Match | None] = compiled.fullmatch
+
+    def match(text: str) -> Match | None:
+        try:
+            return plain(text)
+        except UnicodeEncodeError:  # bytes that are not UTF-8
+            found = plain(text.translate(_HIDDEN))
+            return None if found is None else _Hidden(found)
+
     return match
+
+
+# Bytes that are not UTF-8 are lone surrogates here, which RE2 refuses. To Go each is a character that `.` and its like
+# alone match; so are the private ones that stand for them here.
+_HIDDEN = {0xDC00 + byte: 0x10FE00 + byte for byte in range(0x80, 0x100)}
+_SHOWN = {hidden: plain for plain, hidden in _HIDDEN.items()}
+
+
+class _Hidden:
+    """A match in a text with bytes that are not UTF-8."""
+
+    __slots__ = ("_match", "re")
+
+    def __init__(self, match: Any) -> None:
+        self._match = match
+        self.re = match.re
+
+    def group(self, group: int = 0, /) -> str | None:
+        text: str | None = self._match.group(group)
+        return None if text is None else text.translate(_SHOWN)
 
 
 def group_count(match: Match) -> int:
