@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from watchkeeper.engine.data import Series
+    from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Expr
     from watchkeeper.ruler.expand import Expander
     from watchkeeper.ruler.history import Outcome
@@ -122,12 +123,15 @@ def run(world: Any, plan: Plan, outcomes: Sequence[Outcome], expander: Expander)
 
 
 def _require_distinct(outcomes: Sequence[Outcome]) -> None:
-    """Raise ConflictError where two alerting rules make alerts of the same labels: their ALERTS are one series."""
-    names: dict[str, list[Outcome]] = {}
+    """Raise ConflictError where alerts of one name share a series of ALERTS.
+
+    Those of two rules do if they have the same labels, and those of one if they differ in a label `alertstate` only.
+    """
+    names: dict[str, list[Labels]] = {}
     for outcome in outcomes:
-        if outcome.rule.is_alert and outcome.alerts:
-            names.setdefault(outcome.rule.name, []).append(outcome)
-    for same in names.values():
-        keys = [alert.key for outcome in same for alert in outcome.alerts] if len(same) > 1 else []
-        if len(set(keys)) < len(keys):
+        if outcome.rule.is_alert:
+            names.setdefault(outcome.rule.name, []).extend(alert.key for alert in outcome.alerts)
+    for keys in names.values():
+        found = {tuple([pair for pair in key if pair[0] != "alertstate"]) for key in keys}
+        if len(found) < len(keys):
             raise ConflictError

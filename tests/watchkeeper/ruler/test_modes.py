@@ -57,9 +57,9 @@ def rules(random: Random) -> dict[str, object]:
             )
             rule: dict[str, object] = {"expr": expr, "labels": random.choice(LABELS)}
             if random.random() < 0.35:
-                rule |= {"record": random.choice(["r1", "r2", "r3"]), "labels": random.choice(LABELS[:2])}
+                rule |= {"record": f"r{random.randint(1, 9)}", "labels": random.choice(LABELS[:2])}
             else:
-                rule |= {"alert": random.choice(["A1", "A2", "A3"])}
+                rule |= {"alert": f"A{random.randint(1, 9)}"}
                 rule |= {"annotations": {"s": "{{ $labels.i }} is {{ $value }}"}}
                 for key in ("for", "keep_firing_for"):
                     if random.random() < 0.5:
