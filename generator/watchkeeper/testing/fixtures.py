@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def pack(pytestconfig: pytest.Config) -> Bench:
     """The project's pack under test, from `definitions` in [tool.watchkeeper]: `pack.run({METRIC: "0+1x20"})`."""
-    from watchkeeper.testing.plugin import NAME
+    from watchkeeper.pytest_plugin import NAME
 
     plugin: Any = pytestconfig.pluginmanager.get_plugin(NAME)
     bench: Bench = plugin.project()

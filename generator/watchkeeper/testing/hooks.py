@@ -87,7 +87,7 @@ class Plugin:
         if not self.wants_coverage or _is_worker(self.config):
             return
         lines, _ = self._missing()
-        terminalreporter.section("alert coverage")
+        terminalreporter.write_sep("=", "alert coverage")
         for line in lines:
             terminalreporter.write_line(line)
 

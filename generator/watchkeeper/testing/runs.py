@@ -261,7 +261,11 @@ class Run:
         until: Time | None = None,
         after: Time | None = None,
     ) -> list[tuple[int, str, AlertSeries]]:
-        """All that fires between `after` and `until`, in order: since when (ms, in that window), name, alert."""
+        """All that fires between `after` and `until`, in order: since when (ms, in that window), name, alert.
+
+        To ask counts as to assert.
+        """
+        self.asserted = True
         history = self._sound(None)
         low, high = self._window(after, until)
         found = []

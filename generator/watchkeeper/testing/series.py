@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from watchkeeper.engine.data import Data, Series
 from watchkeeper.engine.labels import NAME
-from watchkeeper.testing.names import UnknownNameError, unknown
+from watchkeeper.testing.names import unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def assemble(parts: Iterable[Part], labels: Mapping[str, str], interval: int, co
     `labels` are given to each series that can have them, and does not have them by itself. Files and data are taken as
     they are, other names in them are no errors.
 
-    Raises UnknownNameError, ReadError, TypeError, and OSError for a file that can't be read.
+    Raises UnknownNameError, ReadError, TypeError, ValueError, and OSError for a file that can't be read.
     """
     data = Data()
     used: set[str] = set()
@@ -126,16 +126,15 @@ def _written(part: Any, interval: int) -> Iterable[Series]:
 def _of_metric(selector: str, values: Any, interval: int) -> Iterable[Series]:
     from watchkeeper.engine.read import notation
 
-    if isinstance(values, str):
-        values = [values] if _has_labels(values) else [f"{{}} {values}"]
-    values = list(values)
+    values = [values] if isinstance(values, str) else list(values)
     if values and all(isinstance(one, str) for one in values):
         for line in values:
+            if not _has_labels(line):
+                yield from notation.load(f"{selector} {line}", interval / 1000).series
+                continue
             (head,) = notation.load(f"{selector} 0").series
-            text = line if _has_labels(line) else f"{{}} {line}"
-            (series,) = notation.load(text, interval / 1000).series
-            both = {**dict(head.labels), **dict(series.labels)}
-            yield Series(both, series.times, series.values)
+            (series,) = notation.load(line, interval / 1000).series
+            yield Series({**dict(head.labels), **dict(series.labels)}, series.times, series.values)
         return
     (head,) = notation.load(f"{selector} 0").series
     times, numbers = [], []
@@ -144,7 +143,7 @@ def _of_metric(selector: str, values: Any, interval: int) -> Iterable[Series]:
             times.append(index * interval)
             numbers.append(value if hasattr(value, "buckets") else float(value))
     if not numbers:
-        raise UnknownNameError(f"{selector}: there is no value in {values!r:.60}")
+        raise ValueError(f"{selector}: there is no value in {values!r:.60}")
     yield Series(head.labels, times, numbers)
 
 

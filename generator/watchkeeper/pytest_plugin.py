@@ -1,7 +1,8 @@
 """The entry point of pytest's plugin: nothing but options, until there is a project of ours or a run.
 
 It is loaded in every pytest run of an environment that has Watchkeeper, most of which have nothing to do with it, so
-it imports neither pytest nor anything that is not loaded by then. `hooks` has what the plugin does.
+it imports neither pytest nor anything that is not loaded by then, not even `watchkeeper.testing`, whose `hooks` have
+what the plugin does.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """The same where a test module imports `watchkeeper.testing` in a project without settings of ours."""
-    if "watchkeeper.testing.bench" in sys.modules:
+    if "watchkeeper.testing" in sys.modules:
         _load(session.config)
 
 
