@@ -41,8 +41,8 @@ lint: ready ## ruff
 types: ready ## mypy
 	$(BIN)/mypy
 
-test: ready ## pytest
-	$(BIN)/python -m pytest $(ARGS)
+test: ready ## pytest, a file a core
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 cases: ready ## PromQL cases from Prometheus' corpus, through both evaluators; CASES="FILE..."
 	@test -n "$(CASES)" || { echo 'make: name the files: make cases CASES="FILE..."' >&2; exit 1; }
