@@ -234,7 +234,7 @@ def test_timestamp_with_at_and_offset(compat, at, offset, expected):
     """As Prometheus 2.42 and 3.5 answered on the same samples."""
     data = Data([Series({"__name__": "b"}, list(range(0, 601_000, 15_000)), [1.0] * 41)])
     expr = f"timestamp(b @ {at} {offset})"
-    for evaluator in ("steps",):
+    for evaluator in ("steps", "arrays"):
         engine = Engine(compat=compat, evaluator=evaluator)
         assert [sample.value for sample in engine.instant(data, expr, 200.0).samples] == expected
         rows = engine.range(data, expr, 200.0, 240.0, 20.0).series
@@ -243,7 +243,7 @@ def test_timestamp_with_at_and_offset(compat, at, offset, expected):
 
 def test_the_average_of_a_lone_negative_zero():
     data = Data([Series({"__name__": "odd"}, [0], [-0.0])])
-    for evaluator in ("steps",):
+    for evaluator in ("steps", "arrays"):
         signs = [
             str(Engine(compat=compat, evaluator=evaluator).instant(data, "avg(odd)", 0.0).samples[0].value)
             for compat in ("2", "3")
@@ -262,3 +262,10 @@ def test_numpy_is_chosen_for_long_subqueries(data, monkeypatch):
         "max_over_time(x[100m:1s])",
         "max_over_time(vector(1)[1d:1s])",
     ]
+
+
+@pytest.mark.parametrize(("at", "minutes"), [(-0.5, 0.0), (-60.5, 59.0), (-60.0, 59.0), (-119.5, 58.0)])
+def test_the_clock_before_1970(engine, at, minutes):
+    """Cut toward zero, as Prometheus 2.42 and 3.5 do."""
+    assert engine.instant(Data(), "minute()", at).samples[0].value == minutes
+    assert engine.instant(Data(), "minute(vector(time()))", at).samples[0].value == minutes

@@ -104,6 +104,8 @@ def _timestamp(context: Context, node: Call) -> Frame:
     while isinstance(argument, Paren):
         argument = argument.expr
     if isinstance(argument, VectorSelector):
+        if argument.at is not None and argument.offset is not None:
+            raise Unsupported("timestamp() with @ and an offset looks elsewhere than the selector alone")
         frame, times = context.instant(argument)
         return context.unnamed(frame.with_values(np.broadcast_to(times / 1000, frame.values.shape)))
     frame = context.frame(argument)

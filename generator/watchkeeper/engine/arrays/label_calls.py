@@ -13,17 +13,22 @@ from watchkeeper.engine.arrays.errors import Unsupported
 from watchkeeper.engine.arrays.frame import Frame
 from watchkeeper.engine.arrays.notes import INSIDE
 from watchkeeper.engine.arrays.unique import require_unique
+from watchkeeper.engine.results import EvalError
 from watchkeeper.engine.steps.aggregations import is_label_name
-from watchkeeper.engine.steps.label_calls import expand, natural_less
+from watchkeeper.engine.steps.label_calls import expand, joined, natural_less
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from watchkeeper.engine.arrays.context import Context
     from watchkeeper.engine.arrays.types import Ints
+    from watchkeeper.engine.labels import Labels
     from watchkeeper.promql.nodes import Call
 
-
-_LONGEST = 1 << 20
+# Labels have fewer characters than this; and all those that have more, in one call, have fewer than that.
+_USUAL = 1 << 10
+_LONG = 1 << 22
 
 
 def replace(context: Context, node: Call) -> Frame:
@@ -35,14 +40,15 @@ def replace(context: Context, node: Call) -> Frame:
     except regex.RegexError as error:
         raise Unsupported(str(error)) from None
     known: dict[str, str | None] = {}
-    new: list[str | None] = []
-    for labels in frame.labels:
+
+    def made(labels: Labels) -> str | None:
         value = label_sets.get(labels, source)
         if value not in known:
             found = match(value)
             known[value] = None if found is None else expand(template, found)
-        new.append(known[value])
-    return _changed(context, frame, new, target)
+        return known[value]
+
+    return _changed(context, frame, _made(map(made, frame.labels)), target)
 
 
 def join(context: Context, node: Call) -> Frame:
@@ -51,18 +57,33 @@ def join(context: Context, node: Call) -> Frame:
     target, separator, *sources = (context.text(argument) for argument in node.args[1:])
     if not all(is_label_name(source, context.settings.old) for source in sources):
         raise Unsupported("an invalid label name")
-    new: list[str | None] = [
-        separator.join([label_sets.get(labels, source) for source in sources]) for labels in frame.labels
-    ]
-    return _changed(context, frame, new, target)
+
+    def made(labels: Labels) -> str:
+        return joined(separator, [label_sets.get(labels, source) for source in sources])
+
+    return _changed(context, frame, _made(map(made, frame.labels)), target)
+
+
+def _made(values: Iterable[str | None]) -> list[str | None]:
+    """Texts for a label. Raises Unsupported for very long ones: the step-wise evaluator keeps count of these."""
+    found = []
+    long = 0
+    try:
+        for text in values:
+            found.append(text)
+            if text is not None and len(text) > _USUAL:
+                long += len(text)
+                if long > _LONG:
+                    raise Unsupported("very long labels")
+    except EvalError as error:
+        raise Unsupported(error.message) from None
+    return found
 
 
 def _changed(context: Context, frame: Frame, new: list[str | None], target: str) -> Frame:
     """The frame with one label set to a text for each row, None to leave it."""
     if not is_label_name(target, context.settings.old):
         raise Unsupported("an invalid label name")
-    if any(text is not None and len(text) > _LONGEST for text in new):
-        raise Unsupported("a very long label value")
     labels = [
         one if text is None else label_sets.set_(one, target, text) for one, text in zip(frame.labels, new, strict=True)
     ]

@@ -175,7 +175,8 @@ class OldMean:
         self.count[which] = count
 
     def result(self) -> Floats:
-        return corrected(self.mean, self.correction)
+        # Without compensation nothing is added: a lone -0 stays one.
+        return corrected(self.mean, self.correction) if self.compensated else self.mean
 
 
 class MeanOf:

@@ -66,7 +66,9 @@ def evaluate(context: Context, node: Call) -> Frame:
     """A call of a function in NAMES."""
     function = _FUNCTIONS[node.name]
     if not node.args:
-        values: Floats = function(context.grid.times // 1000).astype(float)
+        times = context.grid.times
+        # Toward zero, as Go divides.
+        values: Floats = function(np.where(times < 0, -(-times // 1000), times // 1000)).astype(float)
         dropped = np.zeros(1, bool) if context.settings.delayed else None
         return Frame([label_sets.EMPTY], values[None, :], np.ones((1, context.steps), bool), dropped)
     frame = context.frame(node.args[0])
