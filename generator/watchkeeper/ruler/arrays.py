@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from watchkeeper.engine import labels as label_sets
 from watchkeeper.engine.arrays import Evaluator, Frame, Settings, Store, Unsupported
 from watchkeeper.engine.data import STALE, Data, Series
 from watchkeeper.engine.results import EvalError, Sample, Vector
@@ -75,6 +76,7 @@ class World:
         self._store = Store(self._data)
         self._blocks: list[Block] = []
         self._known: set[Labels] = set()
+        self._names: dict[str, int] = {}
         self._evaluators: dict[int, Evaluator] = {}
         self.engine = engine
         self.written: set[int] = set()
@@ -96,6 +98,9 @@ class World:
             raise world.ConflictError from None
         self._blocks.append(block)
         self._known.update(block.labels)
+        for labels in block.labels:
+            name = label_sets.get(labels, label_sets.NAME)
+            self._names[name] = self._names.get(name, 0) + 1
 
     def plain(self, trees: Iterable[Expr] | None) -> Data:
         """The data as lists; with `trees`, only what their selectors look at."""
@@ -115,6 +120,7 @@ class World:
     def settle(self, outcome: Outcome, expander: Expander, read: bool) -> None:
         """Evaluate a rule at all times at once. `read` tells whether other rules read what it writes."""
         try:
+            world.check_limit(outcome, self)
             frame = self._frame(outcome)
         except (Unsupported, EvalError, RecursionError):
             self._settle_plain(outcome, expander, read)
@@ -130,6 +136,7 @@ class World:
     def _settle_plain(self, outcome: Outcome, expander: Expander, read: bool) -> None:
         data = self.plain([outcome.rule.tree])
         try:
+            world.check_limit(outcome, self)
             rows = world.plain_rows(outcome, data, self.engine)
         except EvalError:
             steps.run([outcome], data, self.engine, expander)
@@ -190,6 +197,12 @@ class World:
         self.add_block(block)
         outcome.series = lambda: [block.series(row) for row in range(len(block.labels))]
         return True
+
+    def count(self, name: str | None) -> int:
+        """How many series have a name; all for None."""
+        if name is None:
+            return len(self._data) + len(self._known)
+        return self._data.count(name) + self._names.get(name, 0)
 
     def instant(self, tree: Expr, text: str, at: float) -> Any:
         """An instant query."""

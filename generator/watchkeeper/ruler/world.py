@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchkeeper.engine.data import Data
 from watchkeeper.engine.engine import Engine
 from watchkeeper.engine.results import EvalError
+from watchkeeper.promql.nodes import DurationLiteral, MatrixSelector, VectorSelector, walk
 from watchkeeper.ruler import rows as rows_of
 from watchkeeper.ruler import steps
 
@@ -52,12 +53,17 @@ class World:
     def settle(self, outcome: Outcome, expander: Expander, read: bool) -> None:
         """Evaluate a rule at all times at once. `read` tells whether other rules read what it writes."""
         try:
+            check_limit(outcome, self)
             rows: list[rows_of.PlainRow] = plain_rows(outcome, self._data, self.engine)
         except EvalError:
             steps.run([outcome], self._data, self.engine, expander)
             write(self, outcome)
             return
         apply(self, outcome, rows, expander, read)
+
+    def count(self, name: str | None) -> int:
+        """How many series have a name; all for None."""
+        return self._data.count(name)
 
     def instant(self, tree: Expr, text: str, at: float) -> Any:
         """An instant query."""
@@ -82,6 +88,26 @@ def plain_rows(outcome: Outcome, data: Data, engine: Engine) -> list[rows_of.Pla
         rows_of.PlainRow(labels, [(t - start) // step for t in times], values)
         for labels, times, values in matrix.series
     ]
+
+
+def check_limit(outcome: Outcome, world: Any) -> None:
+    """Raise EvalError where a query over a rule's expression would hold more samples than the engine lets it.
+
+    Evaluating all times at once counts otherwise. So where an expression looks at so many series that it may be near
+    the limit, it is evaluated at some times by itself.
+    """
+    tree, most = outcome.rule.tree, world.engine.max_samples
+    bound = 0
+    for node in walk(tree):
+        if isinstance(node, VectorSelector):
+            bound += 2 * world.count(node.metric_name)
+        elif isinstance(node, MatrixSelector) and isinstance(node.range, DurationLiteral):
+            bound += node.range.ms // 1000  # no more than a sample a second
+    if bound <= most:
+        return
+    data, times = world.plain([tree]), outcome.clock.times
+    for now in (times[0], times[len(times) // 2], times[-1]):
+        steps.evaluate(world.engine, data, outcome, now - outcome.group.query_offset_ms)
 
 
 def write(world: Any, outcome: Outcome) -> None:
