@@ -120,12 +120,12 @@ def run(file: UnitFile, test: UnitTest, loaded: Loaded, mode: str = "") -> Outco
     runner = _Runner(file, test, loaded.groups, samples, clock, mode)
     history = runner.past
     failed = history.errors
-    # promtool ends the test behind the evaluation at which a rule first fails; its alerts are still looked at.
+    # promtool ends the test at the evaluation at which a rule first fails.
     end = clock.index(failed[0].time) if failed else len(clock)
     known = loaded.alerts()
     for case in sorted(test.alert_cases, key=_time):
         index = min(case.eval_ms // interval, len(clock) - 1)
-        if index > end:
+        if index >= end:
             outcome.skipped += 1
             continue
         outcome.checks += 1
