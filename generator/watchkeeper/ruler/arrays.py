@@ -137,7 +137,7 @@ class World:
         data = self.plain([outcome.rule.tree])
         try:
             world.check_limit(outcome, self)
-            rows = world.plain_rows(outcome, data, self.engine)
+            rows = world.plain_rows(outcome, outcome.rule.tree, data, self.engine)
         except EvalError:
             steps.run([outcome], data, self.engine, expander)
             world.write(self, outcome)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import operator
+
 from watchkeeper.engine.data import Data
 from watchkeeper.engine.engine import Engine
 from watchkeeper.engine.results import EvalError
-from watchkeeper.promql.nodes import DurationLiteral, MatrixSelector, VectorSelector, walk
+from watchkeeper.promql.nodes import Binary, DurationLiteral, MatrixSelector, NumberLiteral, Paren, VectorSelector, walk
 from watchkeeper.ruler import rows as rows_of
 from watchkeeper.ruler import steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from watchkeeper.engine.data import Series
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
     from watchkeeper.ruler.expand import Expander
     from watchkeeper.ruler.history import Outcome
     from watchkeeper.ruler.plan import Plan
+
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def unwrapped(tree: Expr) -> Expr:
+    """An expression without the parentheses around it."""
+    while isinstance(tree, Paren):
+        tree = tree.expr
+    return tree
 
 
 class ConflictError(Exception):
@@ -35,6 +49,7 @@ class World:
         self._own = False  # whether the data is ours to add to
         self.engine = engine
         self.written: set[int] = set()
+        self._compared: dict[tuple[Expr, int], list[rows_of.PlainRow]] = {}
 
     def add(self, series: Sequence[Series]) -> None:
         """Add what a rule wrote. Raises ConflictError."""
@@ -54,12 +69,40 @@ class World:
         """Evaluate a rule at all times at once. `read` tells whether other rules read what it writes."""
         try:
             check_limit(outcome, self)
-            rows: list[rows_of.PlainRow] = plain_rows(outcome, self._data, self.engine)
+            rows = self._rows(outcome)
         except EvalError:
             steps.run([outcome], self._data, self.engine, expander)
             write(self, outcome)
             return
         apply(self, outcome, rows, expander, read)
+
+    def _rows(self, outcome: Outcome) -> list[rows_of.PlainRow]:
+        """What a rule's expression gives over all times. Raises EvalError.
+
+        What is compared with a number is evaluated once for all rules: packs compare one thing with several.
+        """
+        tree = unwrapped(outcome.rule.tree)
+        if not (isinstance(tree, Binary) and tree.op in COMPARISONS and not tree.return_bool):
+            return plain_rows(outcome, tree, self._data, self.engine)
+        number = unwrapped(tree.rhs)
+        if not isinstance(number, NumberLiteral) or tree.lhs.type != "vector":
+            return plain_rows(outcome, tree, self._data, self.engine)
+        key = unwrapped(tree.lhs), outcome.group.query_offset_ms
+        known = self._compared.get(key)
+        if known is None:
+            known = self._compared[key] = plain_rows(outcome, key[0], self._data, self.engine)
+        passes = COMPARISONS[tree.op]
+        found = []
+        for row in known:
+            if set(map(type, row.values)) > {float}:  # histograms compare in their own way
+                return plain_rows(outcome, tree, self._data, self.engine)
+            kept = [place for place, value in enumerate(row.values) if passes(value, number.value)]
+            if kept:
+                indices, values = row.indices, row.values
+                found.append(
+                    rows_of.PlainRow(row.labels, [indices[place] for place in kept], [values[place] for place in kept])
+                )
+        return found
 
     def count(self, name: str | None) -> int:
         """How many series have a name; all for None."""
@@ -70,8 +113,8 @@ class World:
         return self.engine.instant(self._data, tree, at, text)
 
 
-def plain_rows(outcome: Outcome, data: Data, engine: Engine) -> list[rows_of.PlainRow]:
-    """What a rule's expression gives over all times. Raises EvalError."""
+def plain_rows(outcome: Outcome, tree: Expr, data: Data, engine: Engine) -> list[rows_of.PlainRow]:
+    """What an expression gives at the times of a rule. Raises EvalError."""
     whole = Engine(
         engine.compat,
         engine.delayed_name_removal,
@@ -80,10 +123,10 @@ def plain_rows(outcome: Outcome, data: Data, engine: Engine) -> list[rows_of.Pla
         subquery_step=engine.subquery_step,
         timeout=engine.timeout,
     )
-    clock, offset, rule = outcome.clock, outcome.group.query_offset_ms, outcome.rule
+    clock, offset = outcome.clock, outcome.group.query_offset_ms
     start = clock.times[0] - offset
     step = clock.step
-    matrix = whole.range(data, rule.tree, start / 1000, (clock.times[-1] - offset) / 1000, step / 1000, rule.expr)
+    matrix = whole.range(data, tree, start / 1000, (clock.times[-1] - offset) / 1000, step / 1000)
     return [
         rows_of.PlainRow(labels, [(t - start) // step for t in times], values)
         for labels, times, values in matrix.series
