@@ -9,7 +9,7 @@ from watchkeeper.promql import walk
 from watchkeeper.promql.nodes import Call, VectorSelector
 from watchkeeper.ruler.rules import RuleGroup, groups_of
 from watchkeeper.testing import times
-from watchkeeper.testing.names import unknown
+from watchkeeper.testing.names import UnknownNameError, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class Bench:
         name = alert if isinstance(alert, str) else alert.name
         found = self.alerts.get(name)
         if found is None:
+            gone = [one for one in self.pack.removed if one.name == name] if self.pack is not None else []
+            if gone:
+                raise UnknownNameError(f'the pack has no "{name}": removed at {gone[0].place}, {gone[0].reason}')
             raise unknown("there is no alert", name, self.alerts)
         return found
 

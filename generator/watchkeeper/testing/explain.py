@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from watchkeeper.testing.wanted import Wanted
 
 COMPARISONS = {">", ">=", "<", "<=", "==", "!="}
+MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _OF_ALERTS = ("ALERTS", "ALERTS_FOR_STATE")
 _DEEPEST = 8  # recording rules that read recording rules
 _SHOWN = 3
@@ -168,9 +169,9 @@ class Reasons:
         """How near a comparison came to hold."""
         left, right = self.rows(stripped(tree.lhs)), self.rows(stripped(tree.rhs))
         left_text, right_text, op = self.text(tree.lhs), self.text(tree.rhs), tree.op
-        if not isinstance(stripped(tree.lhs), Binary) and tree.lhs.type == "scalar" and tree.rhs.type != "scalar":
+        if tree.lhs.type == "scalar" and tree.rhs.type != "scalar":  # 0.5 < x
             left, right, left_text, right_text = right, left, right_text, left_text
-            op = {">": "<", "<": ">", ">=": "<=", "<=": ">="}.get(op, op)
+            op = MIRRORED.get(op, op)
         limits = {
             moment: value for _, moments, values in right[:1] for moment, value in zip(moments, values, strict=True)
         }

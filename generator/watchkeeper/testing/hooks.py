@@ -26,7 +26,7 @@ class Plugin:
         self.config = config
         self.ledger = ledger.open_()
         self.early: list[Run] = []  # made while fixtures were set up: a later test may be the one that asserts
-        self.partial = False  # whether tests were left out, which may have been those
+        self.partial = False  # whether tests were left out, which may be the ones
         self.wants_coverage = bool(config.option.alert_coverage or config.option.alert_coverage_fail)
         self.coverage: Coverage | None = None
         self.bench: Bench | None = None
@@ -49,7 +49,7 @@ class Plugin:
         """Runs that fixtures make may be asserted of by any test that uses them."""
         self.ledger.turn()
         result = yield
-        self.early += self.ledger.turn()[0]
+        self.early = [run for run in (*self.early, *self.ledger.turn()[0]) if not run.asserted]
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -68,8 +68,8 @@ class Plugin:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
         """At the end of the session, nothing is left that could assert anything of fixtures' runs."""
         result = yield
-        whole = not (self.partial or self.config.option.maxfail or item.session.testsfailed)
-        if nextitem is None and whole:
+        known = not (self.partial or self.config.option.maxfail or item.session.testsfailed or _is_worker(self.config))
+        if nextitem is None and known:
             forgotten = [run for run in self.early if not run.asserted]
             if forgotten:
                 pytest.fail(_forgotten(forgotten), pytrace=False)

@@ -205,8 +205,9 @@ class Run:
         at_ms = None if at is None else self._inside(at, "at")
         if at_ms is not None and at_ms not in ends:
             self._fail(name, f"resolves at {', '.join(map(self.told, ends))}, not at {self.told(at_ms)}", labels)
-        if by is not None and ends[0] > self._inside(by, "by"):
-            self._fail(name, f"resolves at {self.told(ends[0])}, not by {self.told(self._inside(by, 'by'))}", labels)
+        latest = None if by is None else times.moment(by, self.start, "by")
+        if latest is not None and ends[0] > latest:
+            self._fail(name, f"resolves at {self.told(ends[0])}, not by {self.told(latest)}", labels)
         if at is None and by is None and firing[-1]:
             self._fail(name, "fires again at the end of the run", labels)
 
@@ -352,8 +353,9 @@ class Run:
         __tracebackhide__ = True
         if first is not None and since != self._inside(first, "first"):
             self._fail(name, f"{what} at {self.told(since)}, not at {self.told(self._inside(first, 'first'))}", labels)
-        if by is not None and since > self._inside(by, "by"):
-            self._fail(name, f"{what} at {self.told(since)}, not by {self.told(self._inside(by, 'by'))}", labels)
+        latest = None if by is None else times.moment(by, self.start, "by")
+        if latest is not None and since > latest:
+            self._fail(name, f"{what} at {self.told(since)}, not by {self.told(latest)}", labels)
 
     def _with_texts(
         self, name: str, firing: list[AlertSeries], asked: Mapping[str, Wanted], at: int | None, exact: bool

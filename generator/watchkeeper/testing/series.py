@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any, TypeAlias
 
-    from watchkeeper.contract import Selectable
     from watchkeeper.pack import Pack
 
     # Notation, lines of notation that begin with labels, or numbers with None for what is missing.
     Values: TypeAlias = str | Iterable[Any]
     # {metric, name or selector: values}, whole lines of notation, a file, or data.
-    Part: TypeAlias = Mapping[Selectable, Values] | Mapping[str, Values] | str | os.PathLike[str] | Data
+    # Keys are Any, as a mapping of Counters is none of Metrics to a type checker.
+    Part: TypeAlias = Mapping[Any, Values] | str | os.PathLike[str] | Data
 
 # What every scrape makes besides: https://prometheus.io/docs/concepts/jobs_instances/
 _OF_SCRAPE = ("up", "scrape_")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from watchkeeper.engine.labels import NAME, without
 from watchkeeper.engine.results import EvalError
-from watchkeeper.promql.nodes import Binary
+from watchkeeper.promql.nodes import Binary, Paren
 from watchkeeper.testing import wanted
-from watchkeeper.testing.explain import COMPARISONS, Reasons, stripped
+from watchkeeper.testing.explain import COMPARISONS, MIRRORED, Reasons, stripped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def timeline(run: Run, history: History, name: str, labels: Mapping[str, Wanted]
 
 def _of_rule(run: Run, history: History, rule: Rule, labels: Mapping[str, Wanted]) -> list[str]:
     reader = Reasons(run, history, rule)
-    comparison = _comparison(rule.tree)
-    values = _by_labels(reader, comparison.lhs if comparison else rule.tree)
-    limits = _by_labels(reader, comparison.rhs) if comparison else {}
+    value, op, limit_of = _sides(rule.tree)
+    values = _by_labels(reader, value)
+    limits = {} if limit_of is None else _by_labels(reader, limit_of)
     alerts = [one for one in history.alerts(rule.name) if one.rule is rule]
     alerts.sort(key=lambda one: (not wanted.labels_are(labels, one.labels), not one.firing, one.key))
     shown: list[tuple[Mapping[str, str], AlertSeries | None, dict[int, float]]]
@@ -56,20 +56,22 @@ def _of_rule(run: Run, history: History, rule: Rule, labels: Mapping[str, Wanted
     for own, alert, points in shown:
         lines.append(f"  {wanted.braces(own)}")
         limit = _limit(limits, own)
-        lines += _rows(history, alert, points, limit, comparison.op if comparison else "")
+        lines += _rows(history, alert, points, limit, op)
     if more > 0:
         lines.append(f"  and {more} more")
     return [*lines, *_scale(run, history)]
 
 
-def _comparison(tree: Expr) -> Binary | None:
-    """The comparison that decides: at the top, or on the left of `and` and `unless`."""
-    while True:
-        tree = stripped(tree)
-        if isinstance(tree, Binary) and tree.op in {"and", "unless", "or"}:
-            tree = tree.lhs
-        else:
-            return tree if isinstance(tree, Binary) and tree.op in COMPARISONS else None
+def _sides(tree: Expr) -> tuple[Expr, str, Expr | None]:
+    """What is compared with what, in the comparison that decides: at the top, or on the left of `and` and `unless`."""
+    top = tree
+    while isinstance(tree, Paren) or (isinstance(tree, Binary) and tree.op in {"and", "unless", "or"}):
+        tree = tree.expr if isinstance(tree, Paren) else tree.lhs
+    if not isinstance(tree, Binary) or tree.op not in COMPARISONS:
+        return top, "", None
+    if tree.lhs.type == "scalar" and tree.rhs.type != "scalar":  # 0.5 < x
+        return tree.rhs, MIRRORED.get(tree.op, tree.op), tree.lhs
+    return tree.lhs, tree.op, tree.rhs
 
 
 def _by_labels(reader: Reasons, tree: Expr) -> dict[tuple[tuple[str, str], ...], dict[int, float]]:

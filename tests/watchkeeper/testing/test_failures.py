@@ -64,6 +64,13 @@ def test_above_the_threshold(bench, acme, failed):
     ]
 
 
+def test_a_threshold_on_the_left(failed):
+    rules = {"groups": [{"name": "g", "rules": [{"alert": "Low", "expr": "0.5 > a"}]}]}
+    message = failed(testing.run(rules, "a 3 2 4").fires, "Low")
+    assert why(message) == ["above the threshold: the minimum of a is 2 at 15s {}, and it takes < 0.5"]
+    assert "value  ▆▄█  2 to 4; it takes < 0.5" in lines(message)
+
+
 def test_never_equal(bench, acme, failed):
     run = bench.run({acme.READY: "1 5 6 2"}, labels={"instance": "i1"})
     assert why(failed(run.fires, acme.EITHER))[1] == (

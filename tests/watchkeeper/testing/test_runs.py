@@ -31,6 +31,7 @@ def test_it_fires(failing, acme):
         {"first": 210},
         {"by": "3m30s"},
         {"by": "5m"},
+        {"by": "1h"},
         {"at": "4m"},
         {"labels": {"rack": "r1", "severity": "warning"}},
         {"labels": {"rack": contract.re("r.")}},
@@ -211,8 +212,15 @@ def test_unknown_alerts_are_errors(failing, assertion, name):
     failing.resolves("AcmeFailing")
 
 
+def test_an_alert_that_was_taken_out(acme):
+    pack = acme.PACK.without("AcmeCold", reason="no winter here")
+    run = testing.run(pack, {acme.LOAD: "0x9"})
+    with pytest.raises(testing.UnknownNameError, match=r"removed at .*test_runs.py:\d+, no winter here"):
+        run.fires(acme.COLD)
+
+
 def test_times_outside_of_the_run_are_errors(failing, acme):
-    for asked in ({"first": "1h"}, {"by": "1h"}, {"at": "1h"}):
+    for asked in ({"first": "1h"}, {"at": "1h"}):
         with pytest.raises(ValueError, match="1h is not in the run, whose last evaluation is at 10m30s"):
             failing.fires(acme.FAILING, **asked)
     with pytest.raises(ValueError, match="until: 1h is not in the run"):
