@@ -19,7 +19,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each feature newer than `targets.prometheus`, and for experimental ones."""
     target = project.settings.targets.prometheus
     for expression in project.expressions:
-        for feature in features(expression.tree, expression.nodes) if expression.tree else ():
+        for feature in features(expression.tree, expression.text, expression.nodes) if expression.tree else ():
             needed = feature.needs(target)
             if needed is None:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.promql import lexer
-from watchkeeper.promql.errors import ParseError, line_and_column
+from watchkeeper.promql.errors import LimitError, ParseError, line_and_column
 from watchkeeper.promql.nodes import Template
 
 TYPE_CHECKING = False
@@ -42,7 +42,8 @@ class Cursor:
 
     def too_deep(self) -> ParseError:
         start = self.starts[self.at]
-        return self.error(f"nested too deep: more than {MAX_DEPTH} levels", start, start + len(self.tokens[self.at]))
+        end = start + len(self.tokens[self.at])
+        return LimitError(f"nested too deep: more than {MAX_DEPTH} levels", start, end, self.text)
 
     def describe(self, word: str) -> str:
         if not word:

@@ -53,3 +53,9 @@ class ParseError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.line}:{self.column}: {self.message}"
+
+
+class LimitError(ParseError):
+    """An expression is larger or deeper than this parser goes, which Prometheus may well load."""
+
+    __slots__ = ()

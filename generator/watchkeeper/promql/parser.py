@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from watchkeeper.promql import lexer
 from watchkeeper.promql.cursor import DIGITS, IDENTIFIER_START, MAX_DEPTH, QUOTES, UNIT_WORDS
-from watchkeeper.promql.errors import ParseError, line_and_column
+from watchkeeper.promql.errors import LimitError, ParseError, line_and_column
 from watchkeeper.promql.functions import (
     AGGREGATIONS,
     DOCUMENTED,
@@ -90,10 +90,11 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """The syntax tree of a PromQL expression, in the grammar of Prometheus 3.14 with every feature flag on.
 
     With `variables`, dashboard variables (`$job`, `${job:regex}`, `[[job]]`) may stand wherever dashboards put them.
-    Raises ParseError for what Prometheus refuses to load, and for more than 128 levels of nesting or 1 Mi characters.
+    Raises ParseError for what Prometheus refuses to load, and the kind of it that is LimitError for more than 128 levels
+    of nesting or 1 Mi characters.
     """
     if len(text) > MAX_LENGTH:
-        raise ParseError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)
+        raise LimitError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)
     tokens, starts = lexer.cut_with_variables(text) if variables else lexer.cut_plain(text)
     parser = _Parser(text, tokens, starts, variables)
     if len(tokens) == 1:
@@ -102,7 +103,7 @@ def parse(text: str, *, variables: bool = False) -> Expr:
         expr = parser._expression()  # noqa: SLF001  (of this module)
     except RecursionError:
         # A caller that is itself deep leaves too little stack for even MAX_DEPTH levels.
-        raise ParseError("the expression is nested too deep", 0, 0, text) from None
+        raise LimitError("the expression is nested too deep", 0, 0, text) from None
     if tokens[parser.at]:
         raise parser._unexpected_behind(expr)  # noqa: SLF001  (of this module)
     return expr

@@ -36,10 +36,41 @@ from watchkeeper.promql.functions import FUNCTIONS
         ("x >/ 5", "histogram trim operator", (3, 11), False, ">/"),
         ("step()", "step()", (3, 12), True, "step"),
         ("start_timestamp(x)", "start_timestamp()", (3, 14), True, "start_timestamp"),
+        ("x > 1_000", "underscore in a number", (2, 54), False, "1_000"),
+        ("x > 0x_1F", "underscore in a number", (2, 54), False, "0x_1F"),
+        ("topk(1e1_0, x)", "underscore in a number", (2, 54), False, "1e1_0"),
+        ("x @ -1_0", "underscore in a number", (2, 54), False, "-1_0"),
+        ("x[1_0]", "underscore in a number", (2, 54), False, "1_0"),
+        ("x @ 5m", "duration as a number", (2, 54), False, "5m"),
+        ("x @ -1h30m", "duration as a number", (2, 54), False, "-1h30m"),
+        ("x offset 0s", "offset of 0 with a unit", (3, 4), False, "0s"),
+        ("x[5m:] offset -0m", "offset of 0 with a unit", (3, 4), False, "-0m"),
+        ("x offset --5m", "sign of a duration", (3, 4), False, "--5m"),
+        ("x offset +5m", "sign of a duration", (3, 4), False, "+5m"),
+        ("x[+5m]", "sign of a duration", (3, 4), False, "+5m"),
+        ("x[5m:+1m]", "sign of a duration", (3, 4), False, "+1m"),
+        ("x offset (5m)", "duration expression", (3, 4), False, "(5m)"),
+        ("x offset -(5m)", "duration expression", (3, 4), False, "-(5m)"),
+        ("x offset (300)", "duration expression", (3, 4), False, "(300)"),
+        ("x[(5m)]", "duration expression", (3, 4), False, "(5m)"),
+        ("x[5m:(1m)]", "duration expression", (3, 4), False, "(1m)"),
+        ('x{a=~"(?<b>c)"}', "(?<name>) in a regular expression", (2, 51), False, '"(?<b>c)"'),
+        ('x{a!~"[(]|(?<b>c)"}', "(?<name>) in a regular expression", (2, 51), False, '"[(]|(?<b>c)"'),
+        (
+            'label_replace(x, "a", "$b", "c", "(?<b>d)")',
+            "(?<name>) in a regular expression",
+            (2, 51),
+            False,
+            '"(?<b>d)"',
+        ),
+        (r'x{a=~"\\p{Kawi}"}', "script of Unicode 14 or 15 in a regular expression", (2, 47), False, r'"\\p{Kawi}"'),
+        ('label_replace(x, "a.b", "", "c", "")', "label name that is no identifier", (3, 0), False, '"a.b"'),
+        ('label_join(x, "a.b", "", "c")', "label name that is no identifier", (3, 0), False, '"a.b"'),
+        ('count_values("a b", x)', "label name that is no identifier", (3, 0), False, '"a b"'),
     ],
 )
 def test_feature(text, name, since, flag_in_314, where):
-    found = {feature.name: feature for feature in reversed(features(parse(text)))}
+    found = {feature.name: feature for feature in reversed(features(parse(text), text))}
     feature = found[name]
     assert feature.since == since
     assert feature.experimental is flag_in_314
@@ -54,26 +85,37 @@ def test_feature(text, name, since, flag_in_314, where):
         "max_over_time(x[5m:1m])",
         "group(x) % 2 ^ 3",
         "-x",
+        "-1 + x_1_0 + .5e3 + 0x1F # 1_0",
+        r'x{a=~"(?P<b>c)|[(?<]|\\(?<d|\\Q(?<e>\\E"}',
+        'label_replace(x, "a_1", "$1", "b.c", "(.*)")',
     ],
 )
 def test_old(text):
-    assert features(parse(text)) == []
+    assert features(parse(text), text) == []
 
 
 def test_needs():
-    (feature,) = features(parse("first_over_time(x[5m])"))
+    text = "first_over_time(x[5m])"
+    (feature,) = features(parse(text), text)
     assert feature.needs((3, 5)) == "Prometheus 3.7"
     assert feature.needs((3, 7)) == "--enable-feature=promql-experimental-functions"
     assert feature.needs((3, 14)) is None
 
 
+def test_what_could_always_be_signed():
+    text = "x offset -5m + x offset - 5m"
+    assert {feature.name for feature in features(parse(text), text)} == {"negative offset"}
+
+
 def test_order():
-    names = [feature.name for feature in features(parse("clamp(x @ 5, 1m, 2) atan2 sgn(y)"))]
+    text = "clamp(x @ 5, 1m, 2) atan2 sgn(y)"
+    names = [feature.name for feature in features(parse(text), text)]
     assert names == ["clamp()", "@ modifier", "duration as a number", "atan2", "sgn()"]
 
 
 def test_inside_variables_nothing_is_known():
-    assert features(parse("rate(x{$a='b'}[$c]) + sum by ($d) (e_$f)", variables=True)) == []
+    text = """rate(x{$a='b'}[$c]) + sum by ($d) (e_$f) + label_replace(x, "$g", "", "h", "[[i]]")"""
+    assert features(parse(text, variables=True), text) == []
 
 
 def test_table():

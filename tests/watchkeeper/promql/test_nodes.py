@@ -99,7 +99,7 @@ def test_long_chains(text):
     assert len(repr(expr)) < 10_000
     assert copy.deepcopy(expr) == expr
     assert pickle.loads(pickle.dumps(expr)) == expr
-    features(expr)
+    features(expr, text)
     with pytest.raises(ThresholdError):
         threshold(expr)
     del expr, same

@@ -143,7 +143,7 @@ def test_any_text(text, with_variables):
         str(error)
         return
     assert expr == parse(text, variables=with_variables)
-    features(expr)
+    features(expr, text)
     variables(text)
     try:
         threshold(expr)

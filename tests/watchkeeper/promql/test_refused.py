@@ -3,6 +3,7 @@
 import pytest
 
 from watchkeeper.promql import ParseError, parse
+from watchkeeper.promql.errors import LimitError
 
 # expression, text that the error points at ("" for the end of the input), a part of the message
 REFUSED = [
@@ -211,12 +212,12 @@ def test_expected_is_listed():
     ["(" * 10_000 + "a" + ")" * 10_000, "-" * 10_000 + "a", "abs(" * 10_000, "a[" + "(" * 10_000, "2^" * 10_000 + "2"],
 )
 def test_too_deep(text):
-    with pytest.raises(ParseError, match="nested too deep"):
+    with pytest.raises(LimitError, match="nested too deep"):
         parse(text)
 
 
 def test_too_long():
-    with pytest.raises(ParseError, match="longer than"):
+    with pytest.raises(LimitError, match="longer than"):
         parse("a" * (5 << 20))
 
 
@@ -230,7 +231,7 @@ def test_deep_caller():
     import sys
 
     room = sys.getrecursionlimit() - len(_frames())
-    with pytest.raises(ParseError, match="nested too deep"):
+    with pytest.raises(LimitError, match="nested too deep"):
         descend(room - 120)
 
 
