@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from watchkeeper_fleet.pack import PACK as FLEET
+
 ROOT = Path(__file__).parents[2]
 ACME = Path(__file__).parent / "acme"
+FOLDERS = ("rules", "dashboards", "runbooks")
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +42,7 @@ def watchkeeper(generator_install, clean_environment):
 
 
 def generated(folder: Path) -> dict[str, bytes]:
-    paths = [*folder.glob("rules/**/*"), *folder.glob("dashboards/**/*"), *folder.glob("*.manifest")]
+    paths = [path for name in FOLDERS for path in (folder / name).rglob("*")] + [*folder.glob("*.manifest")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}
 
 
@@ -50,8 +53,8 @@ def changed(folder: Path) -> set[str]:
 
 
 def remove_generated(folder: Path) -> None:
-    shutil.rmtree(folder / "rules")
-    shutil.rmtree(folder / "dashboards")
+    for name in FOLDERS:
+        shutil.rmtree(folder / name)
     (folder / "watchkeeper.manifest").unlink()
 
 
@@ -60,8 +63,8 @@ def test_it_generates_what_is_committed(acme, watchkeeper):
     run = watchkeeper(acme, "generate")
     assert run.returncode == 0, run.stderr
     assert changed(acme) == set()
-    assert len(generated(acme)) == 7
-    assert run.stderr == "6 files: 6 written, 0 deleted, 0 unchanged\n"
+    files = len(generated(acme)) - 1  # without the manifest
+    assert run.stderr == f"{files} files: {files} written, 0 deleted, 0 unchanged\n"
 
 
 def test_the_steps_that_the_docs_give_for_ci_pass(acme, watchkeeper):
@@ -104,9 +107,13 @@ def test_what_it_took_out_and_changed(acme):
         for path in sorted(acme.glob("rules/*.yaml"))
         for group in yaml.safe_load(path.read_text())["groups"]
     }
-    assert groups.keys() == {"gpu_memory", "acme_serving", "acme_devices"}
+    assert groups.keys() == {group.name for group in FLEET.groups} - {"trunk"} | {"acme_serving", "acme_devices"}
     rules = {rule.get("alert") or rule["record"]: rule for group in groups.values() for rule in group["rules"]}
     assert "GPUMemoryJump" not in b"".join(generated(acme).values()).decode()
+    assert not (acme / "runbooks/gpu-memory-jump.md").exists()
+    assert {rule["labels"]["team"] for rule in rules.values() if "alert" in rule} == {
+        *("inference-sre", "acme-serving", "acme-platform")
+    }
     assert groups["gpu_memory"]["interval"] == "1m"
     assert rules["GPUAllocatorRetrying"]["for"] == "10m"
     assert rules["GPUAllocatorRetrying"]["labels"]["severity"] == "info"
@@ -125,11 +132,22 @@ def test_what_it_took_out_and_changed(acme):
 
 def test_its_dashboards_show_its_own_thresholds(acme):
     dashboards = {path.stem: json.loads(path.read_text()) for path in acme.glob("dashboards/*.json")}
-    assert dashboards.keys() == {"gpu-memory", "acme-serving", "acme-spare"}
-    panels = {panel["title"]: panel for dashboard in dashboards.values() for panel in dashboard["panels"]}
-    for title, value in (("Reserved but unused", 0.5), ("Slowest hundredth", 2), ("Spare", 1)):
-        steps = panels[title]["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert dashboards.keys() >= {"gpu-memory", "acme-serving", "acme-spare"}
+    assert "trunk" not in dashboards
+    panels = {(uid, panel["title"]): panel for uid, board in dashboards.items() for panel in board["panels"]}
+    for uid, title, value in (
+        ("gpu-memory", "Reserved but unused", 0.5),
+        ("acme-serving", "Slowest hundredth", 2),
+        ("acme-spare", "Spare", 1),
+    ):
+        steps = panels[uid, title]["fieldConfig"]["defaults"]["thresholds"]["steps"]
         assert pytest.approx(value) in [step["value"] for step in steps if step["value"] is not None], title
+
+
+def test_its_runbooks_tell_its_own_teams_and_thresholds(acme):
+    pages = {path.stem: path.read_text() for path in acme.glob("runbooks/*.md")}
+    assert "Tell acme-platform;" in pages["gpu-too-hot"]
+    assert "takes more than 2 s, for 5m by now" in pages["acme-route-slow"]
 
 
 def test_a_hand_edit_is_not_overwritten(acme, watchkeeper):
@@ -154,7 +172,7 @@ def test_a_stale_file_is_shown_then_written(acme, watchkeeper):
     assert changed(acme) == set()
     assert watchkeeper(acme, "generate").returncode == 0
     assert watchkeeper(acme, "generate", "--check").returncode == 0
-    assert changed(acme) == {"rules/gpu_memory.yaml", "watchkeeper.manifest"}
+    assert changed(acme) == {*("rules/gpu_memory.yaml", "runbooks/gpu-allocator-retrying.md", "watchkeeper.manifest")}
 
 
 def test_it_works_from_a_sub_folder(acme, watchkeeper):

@@ -24,28 +24,39 @@ ROOTS = {"watchkeeper": ROOT / "generator", "watchkeeper_fleet": ROOT / "monitor
 
 # The tool. It knows nothing of watchkeeper_fleet, and nothing imports cli.
 TOOL = {
-    "__init__": "_version | contract findings model pack",
+    "__init__": "_version | contract findings model pack runbook",
     "_version": "",
     "findings": "",
     "names": "",
     "contract": "findings",
     "model": "contract findings | promql",
-    "pack": "contract findings model | render",
+    "runbook": "findings",
+    "pack": "contract findings model runbook | render",
     "settings": "findings | tomli",
     "load": "findings model pack",
     "output": "findings",
+    "cache": "",
+    "spread": "| cache",
     "promql": "| re2",
-    "proof": "contract findings model promql | pack",
+    "proof": "model promql | contract pack",
     "engine": "promql | engine.arrays re2",
     "engine.arrays": "engine promql numpy",
-    "ruler": "engine promql model findings | pack",
-    "render": "contract findings model promql | settings",
+    "ruler": "engine promql | findings ruler.arrays",
+    "ruler.arrays": "ruler engine engine.arrays numpy | promql",
+    "ruler.unit": "ruler engine promql yaml | findings ruler.arrays numpy",
+    "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
-    "project": "findings load model promql proof render | pack settings",
-    "checks": "contract findings model names project promql proof render schemas",
-    "testing": "ruler engine promql model pack findings | pytest numpy",
-    "cli": "_version click | checks engine findings load output project promql settings",
+    # The list of the checks, which loads them when they run: a project runs the checks, and they look at a project.
+    "checks.__init__": "| findings project",
+    "project": "findings load promql proof render checks.__init__ | model pack settings",
+    "checks": "contract findings model names project promql proof render runbook schemas",
+    "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
+    # What only pytest loads, by way of the plugin.
+    "testing.fixtures": "pytest | pytest_plugin testing",
+    "testing.hooks": "testing pytest | findings load settings",
+    "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
+    "cli": "_version click | cache checks engine findings load output project promql ruler ruler.unit settings spread",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.
@@ -55,10 +66,12 @@ FLEET = {
     "metrics.agent": "watchkeeper.contract",
     "spool": "",
     "agent": "watchkeeper.contract metrics.agent spool",
-    "alerts": "watchkeeper metrics alerts",
-    "dashboards": "watchkeeper metrics alerts grafanalib",
+    "alerts": "watchkeeper.__init__ metrics metrics.agent",
+    "dashboards": "watchkeeper.contract watchkeeper.dashboards watchkeeper.render metrics metrics.agent alerts"
+    " | watchkeeper.__init__",
+    "incidents": "watchkeeper.engine metrics metrics.agent",
     "runbooks": "",
-    "pack": "watchkeeper metrics",
+    "pack": "watchkeeper.__init__ metrics",
 }
 
 TABLES = {"watchkeeper": TOOL, "watchkeeper_fleet": FLEET}
@@ -86,6 +99,37 @@ def test_arrows(top, path):
     assert wrong == []
 
 
+# What the design says of the tool: these never reach those, on no way and not even later.
+NEVER = {
+    "promql": set(TOOL) - {"promql"},
+    "proof": {"engine", "ruler", "testing"},
+    "engine": {"proof", "ruler", "testing", "model", "pack"},
+    "ruler": {"proof", "testing", "model", "pack"},
+    "render": {"checks", "engine", "project"},
+    "contract": {"model", "pack", "promql"},
+}
+
+
+def test_the_table_is_the_design():
+    for row, never in NEVER.items():
+        assert not reached(row) & never, row
+    assert [row for row in TOOL if row != "cli" and "cli" in reached(row)] == []
+    assert "watchkeeper_fleet" not in " ".join(TOOL.values())
+    assert may_import(FLEET["agent"]) == (["watchkeeper.contract", "metrics.agent", "spool"], [])
+
+
+def reached(row: str) -> set[str]:
+    """Return the rows of the tool that a row may import, at once or later, and what those may import, and so on."""
+    found: set[str] = set()
+    todo = [row]
+    while todo:
+        at_once, later = may_import(TOOL[todo.pop()])
+        new = {one for one in (*at_once, *later) if one in TOOL} - found
+        found |= new
+        todo += new
+    return found - {row}
+
+
 @pytest.mark.parametrize("top", TABLES)
 def test_no_arrow_goes_round(top):
     table = TABLES[top]
@@ -111,6 +155,10 @@ def later():
         ("watchkeeper.model.Group", 6, True),
         ("numpy", 8, True),
     ]
+    assert owner("watchkeeper.checks.PARTS", "watchkeeper") == "checks.__init__"
+    assert owner("watchkeeper.checks.rule_name", "watchkeeper") == "checks"
+    assert owner("watchkeeper.Alert", "watchkeeper_fleet") == "watchkeeper.__init__"
+    assert owner("numpy.linalg", "watchkeeper") == "numpy"
     assert within("watchkeeper.promql.nodes", "watchkeeper.promql")
     assert not within("watchkeeper.promqlx", "watchkeeper.promql")
 
@@ -128,10 +176,23 @@ def row_of(top: str, module: str) -> str:
 
 def owner(name: str, top: str) -> str:
     """Return what a row of top would call an imported module."""
-    first, _, rest = name.partition(".")
+    first = name.partition(".")[0]
     if first not in ROOTS:
         return first
-    return row_of(first, rest) if first == top else f"{first}.{row_of(first, rest)}"
+    row = row_of(first, module_of(name))
+    return row if first == top else f"{first}.{row}"
+
+
+def module_of(name: str) -> str:
+    """Return the module of ours that an imported name is, or that defines it, without the top folder."""
+    first, *rest = name.split(".")
+    for end in range(len(rest), -1, -1):
+        path = ROOTS[first] / first / "/".join(rest[:end])
+        if end and path.with_suffix(".py").is_file():
+            return ".".join(rest[:end])
+        if path.is_dir():
+            return ".".join([*rest[:end], "__init__"])
+    raise AssertionError(f"there is no {name}")
 
 
 def within(name: str, package: str) -> bool:

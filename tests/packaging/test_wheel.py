@@ -79,7 +79,8 @@ def test_entry_points(contents):
     entry_points = configparser.ConfigParser()
     entry_points.read_string(contents[f"{DIST_INFO}/entry_points.txt"].decode())
     assert dict(entry_points["console_scripts"]) == {"watchkeeper": "watchkeeper.cli:main"}
-    assert entry_points.sections() == ["console_scripts"]
+    assert dict(entry_points["pytest11"]) == {"watchkeeper": "watchkeeper.pytest_plugin"}
+    assert entry_points.sections() == ["console_scripts", "pytest11"]
 
 
 def test_the_source_distribution_makes_the_same_wheel(built):

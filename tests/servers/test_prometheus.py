@@ -179,7 +179,7 @@ def test_an_alert_fires_with_its_labels_and_annotations(evaluating):
 
     first, second = sorted(evaluating.wait("a firing alert", firing), key=lambda alert: alert["labels"]["gpu"])
     own = {"alertname": OUT_OF_MEMORY.name, "severity": str(OUT_OF_MEMORY.severity), "team": OUT_OF_MEMORY.team}
-    assert first["labels"] == {**own, **TARGET, "job": "fleet", "gpu": "0"}
+    assert first["labels"] == {**own, **OUT_OF_MEMORY.labels, **TARGET, "job": "fleet", "gpu": "0"}
     assert second["labels"]["gpu"] == "1"
     assert first["annotations"]["summary"] == "Out of memory on n1 GPU 0"
     assert first["annotations"]["description"][0].isdigit()

@@ -1,4 +1,5 @@
-"""A module of Acme's that has nothing to do with watchkeeper, but for the team that its alerts name."""
+"""A module of Acme's that has nothing to do with watchkeeper, but for the teams that its alerts name."""
 
 TEAM = "acme-serving"
+PLATFORM = "acme-platform"
 ROTA = ("ada", "grace", "edsger")

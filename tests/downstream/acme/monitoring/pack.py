@@ -1,6 +1,6 @@
 """Acme's pack: the fleet's, less what does not fit, with what Acme adds."""
 
-from monitoring.oncall import TEAM
+from monitoring.oncall import PLATFORM, TEAM
 from watchkeeper import Alert, Gauge, Group, Pack, Severity
 from watchkeeper_fleet.metrics.exporter import GPU_FREE
 from watchkeeper_fleet.pack import PACK as FLEET
@@ -56,6 +56,9 @@ def spare_dashboard(pack):
 
 PACK = (
     FLEET.without("GPUMemoryJump", reason="every batch of ours does this, and nobody acted on it")
+    .without("trunk", reason="we train nothing on PyTorch's trunk")  # the group
+    .without("trunk", reason="the same")  # the dashboard
+    .reassign({"gpu-platform": PLATFORM, "monitoring": PLATFORM})
     .replace("GPUAllocatorRetrying", for_="10m", severity=Severity.INFO)
     .replace("HighGPUMemoryFragmentation", threshold=0.5)
     .replace("gpu_memory", interval="1m")
