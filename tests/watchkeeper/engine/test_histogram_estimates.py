@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper.engine.histogram import (
+    Histogram,
     deviation,
     fraction,
     mean,
@@ -142,3 +143,24 @@ def test_the_zero_bucket_leans_to_where_the_rest_is():
     assert quantile(0.25, positive)[0] == 0.25
     assert quantile(0.75, negative)[0] == -0.25
     assert quantile(0.5, parse_histogram("{{sum:1 count:2 z_bucket:2 z_bucket_w:0.5}}"))[0] == 0
+
+
+# As Prometheus 3.5 answered. The last bucket counts even if it is empty, and a zero bucket only above zero.
+@pytest.mark.parametrize(
+    ("factor", "q", "expected"),
+    [
+        *[(1, 0, 0.5), (1, 0.1, 0.7071067811865475), (1, 0.6, -0.5), (1, 1, 1.0)],
+        *[(-1, 0, 8.0), (-1, 0.1, 8.0), (-1, 0.6, 1.0), (-1, 1, -0.5)],
+    ],
+)
+def test_more_observations_than_buckets_hold(factor, q, expected):
+    histogram = Histogram(
+        0, count=5.0 * factor, sum=3.0 * factor, positive={0: 1.0 * factor, 3: 0.0}, negative={0: 0.0}
+    )
+    assert quantile(q, histogram) == (expected, None)
+
+
+def test_a_zero_bucket_below_zero():
+    histogram = parse_histogram("{{count:-3 sum:-2 z_bucket:-1 z_bucket_w:0.001 buckets:[-2]}}")
+    assert list(histogram.buckets()) == [(0.5, 1.0, -2.0)]
+    assert quantile(1, histogram) == (1.0, None)

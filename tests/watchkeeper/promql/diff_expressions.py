@@ -75,19 +75,21 @@ class Expressions:
         random = self.random
         inner = f"dur{self.matchers('lat_sum')}"
         roll = random.random()
-        # 3.5 lets rate() of histograms begin below zero (Prometheus #16828), and differs where a bucket is negative.
+        # 3.5 lets rate() of histograms begin below zero (Prometheus #16828).
         rates = ("rate", "rate", "increase") if self.version >= (3, 6) else ()
-        function = random.choice((*rates, "irate", "irate", "sum_over_time", "avg_over_time", "last_over_time"))
+        rates = (*rates, "irate", "irate", "delta", "idelta")
+        function = random.choice((*rates, "sum_over_time", "avg_over_time", "last_over_time"))
         if roll < 0.8:
             inner = f"{function}({inner}[{self.window()}]{self.modifiers()})"
         if random.random() < 0.1:
-            name = random.choice(("resets", "changes", "count_over_time", "present_over_time", "ts_of_last_over_time"))
+            # changes() also counts where a server's chunk has an empty bucket more than the one before.
+            name = random.choice(("resets", "count_over_time", "present_over_time", "ts_of_last_over_time"))
             return f"{name}(dur[{self.window()}])"
         if random.random() < 0.6:
             clause = random.choice(("", "by (job) ", "by (instance) "))
             inner = f"{random.choice(('sum', 'avg', 'count'))} {clause}({inner})"
         if random.random() < 0.2:
-            inner = f"({inner}) {random.choice(('*', '/'))} {random.choice(('2', '0.5', '1e3', '3.7'))}"
+            inner = f"({inner}) {random.choice(('*', '/'))} {random.choice(('2', '0.5', '1e3', '3.7', '-1'))}"
         elif random.random() < 0.1:
             inner = f"({inner}) {random.choice(('+', '==', '!='))} ({inner})"
         name = random.choice(("quantile", "quantile", "count", "sum", "avg", "stddev", "stdvar", "fraction", ""))

@@ -304,7 +304,7 @@ def as_test(expr: str, times: tuple[int, ...], series: list[Series], compat: str
 
 def _value(value: float) -> str:
     if not isinstance(value, float):
-        return f'parse_histogram("{value!r}")'
+        return repr(value)
     if is_stale(value):
         return "STALE"
     return repr(value) if math.isfinite(value) else f'float("{value}")'

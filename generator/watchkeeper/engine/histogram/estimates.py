@@ -35,12 +35,9 @@ def quantile(q: float, histogram: Histogram) -> tuple[float, str | None]:
     count = 0.0
     lower = upper = value = 0.0
     walk = histogram.buckets(down=not upward)
-    for lower_, upper_, value_ in walk:
-        if value_ == 0:
-            continue
-        lower, upper, value = lower_, upper_, value_
+    for lower, upper, value in walk:  # noqa: B007  (the last one counts, even if it is empty)
         count += value
-        if count >= rank:
+        if value != 0 and count >= rank:
             break
     # Observations of NaN are those that no bucket holds.
     rest = sum(bucket[2] for bucket in walk) if has_nan else 0.0

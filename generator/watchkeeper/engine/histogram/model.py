@@ -179,7 +179,7 @@ class Histogram:
         zero = 0.0 if whole else self.zero_threshold
         sides = [self._below(zero, down=down), self._above(zero, down=down)]
         yield from sides[down]
-        if self.zero_count != 0:
+        if self.zero_count > 0:  # servers leave out one below zero, too
             yield -self.zero_threshold, self.zero_threshold, self.zero_count
         yield from sides[not down]
 
