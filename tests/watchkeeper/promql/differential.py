@@ -31,10 +31,12 @@ from watchkeeper.engine import Data, Engine, EvalError, Series
 from watchkeeper.engine.data import is_stale
 from watchkeeper.engine.labels import make
 from watchkeeper.promql import ParseError, parse, walk
-from watchkeeper.promql.nodes import Aggregate, Binary, Call, Subquery
+from watchkeeper.promql.nodes import Aggregate, Binary, Call, DurationLiteral, Subquery, VectorSelector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from watchkeeper.promql.nodes import Duration, Expr
 
 RELATIVE = 1e-9
 ABSOLUTE = 1e-12  # of the largest input
@@ -191,14 +193,19 @@ def _choice_among_equals(expr: str, mine: Answer, other: Answer, bar: float) -> 
 
 
 def is_known(release: tuple[int, int], expr: str, mine: Answer, other: Answer) -> bool:
-    """Whether a difference is one between 3.14, which compat "3" stands for, and this older 3.x.
+    """Whether a difference is one of those that have a reason.
 
-    3.14 refuses several matches on the one side of a comparison before it compares; 3.5 only among those that pass.
-    3.5's info() takes the labels of another series where one is missing at a step (Prometheus #17134).
+    - In a subquery with a negative offset whose first step is the query's own start, 2.42 and 3.5 move what has `@` by
+      that offset. At other starts they don't.
+    - 3.14, which compat "3" stands for, refuses several matches on the one side of a comparison before it compares; 3.5
+      only among those that pass.
+    - 3.5's info() takes the labels of another series where one is missing at a step (Prometheus #17134).
     """
+    nodes = list(walk(parse(expr)))
+    if any(isinstance(node, Subquery) and _is_negative(node.offset) and _is_pinned(node.expr) for node in nodes):
+        return True
     if not (3, 0) <= release < (3, 14):
         return False
-    nodes = list(walk(parse(expr)))
     if release < (3, 6) and any(isinstance(node, Call) and node.name == "info" for node in nodes):
         times = {at for answer in (mine, other) for points in answer.rows.values() for at, _ in points}
         return len(times) > 1 or any(isinstance(node, Subquery) for node in nodes)
@@ -206,6 +213,14 @@ def is_known(release: tuple[int, int], expr: str, mine: Answer, other: Answer) -
         return False
     compares = any(isinstance(node, Binary) and node.op in _FILTERS and not node.return_bool for node in nodes)
     return compares and "multiple matches for labels" in (mine.error or "")
+
+
+def _is_negative(offset: Duration | None) -> bool:
+    return isinstance(offset, DurationLiteral) and offset.ms < 0
+
+
+def _is_pinned(expr: Expr) -> bool:
+    return any(isinstance(node, VectorSelector | Subquery) and node.at is not None for node in walk(expr))
 
 
 class World:

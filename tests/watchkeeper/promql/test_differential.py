@@ -150,3 +150,20 @@ def test_remote_write_is_protobuf_in_snappy():
     assert request == b"\x0a" + bytes([len(body)]) + body
     assert diff_server.snappy(b"abc") == b"\x03\xf4\x02\x00abc"
     assert diff_server.varint(300) == b"\xac\x02"
+
+
+def test_differences_that_have_a_reason():
+    def known(release, expr, **more):
+        answers = [
+            differential.Answer(more.get(side), {(): [(0, 1.0), (1, 1.0)]}, [], []) for side in ("mine", "other")
+        ]
+        return differential.is_known(release, expr, *answers)
+
+    assert known((2, 42), "max_over_time((x @ 1)[1m:] offset -20s)")
+    assert not known((2, 42), "max_over_time((x @ 1)[1m:] offset 20s)")
+    assert not known((3, 5), "max_over_time(x[1m:] offset -20s)")
+    assert known((3, 5), "info(x)")
+    assert not known((3, 6), "info(x)")
+    assert known((3, 5), "x > on (a) y", mine="multiple matches for labels")
+    assert not known((3, 5), "x + on (a) y", mine="multiple matches for labels")
+    assert not known((3, 14), "x > on (a) y", mine="multiple matches for labels")
