@@ -65,6 +65,7 @@ def test(*, paths: tuple[str, ...], pattern: str | None, junit: str | None) -> N
         parts.append(counted(broken, "file") + " can't be used")
     parts.append(f"{counted(tests - failed, 'test')} passed ({counted(checks, 'check')})")
     click.echo(", ".join(parts), err=True)
+    gc.freeze()  # nor is anything collected on the way out
     if failed or broken:
         sys.exit(1)
 

@@ -60,6 +60,7 @@ def run(*arguments):
     try:
         return CliRunner().invoke(app, ["test", *arguments], catch_exceptions=False)
     finally:
+        gc.unfreeze()
         gc.enable()
 
 
