@@ -269,3 +269,16 @@ def test_the_clock_before_1970(engine, at, minutes):
     """Cut toward zero, as Prometheus 2.42 and 3.5 do."""
     assert engine.instant(Data(), "minute()", at).samples[0].value == minutes
     assert engine.instant(Data(), "minute(vector(time()))", at).samples[0].value == minutes
+
+
+def test_the_same_labels_at_different_times():
+    """What others could do functions of ranges can do as well, since Prometheus #18631."""
+    data = Data.load('x_1{a="b"} 0 1 _ _ 4 5\nx_2{a="b"} _ _ 2 3 _ 6', "6m")
+    for evaluator in ("steps", "arrays"):
+        for expr in ('ceil({__name__=~"x_.+"})', 'max_over_time({__name__=~"x_.+"}[5m])'):
+            ((labels, _, values),) = Engine(evaluator=evaluator).range(data, expr, 0, 1440, 360).series
+            assert (labels, values) == ((("a", "b"),), [0.0, 1.0, 2.0, 3.0, 4.0])
+            with pytest.raises(EvalError, match="same labelset"):
+                Engine(evaluator=evaluator).range(data, expr, 0, 1800, 360)
+        with pytest.raises(EvalError, match="same labelset"):
+            Engine(compat="2", evaluator=evaluator).range(data, 'max_over_time({__name__=~"x_.+"}[5m])', 0, 1440, 360)

@@ -199,6 +199,8 @@ def is_known(release: tuple[int, int], expr: str, mine: Answer, other: Answer) -
       that offset. At other starts they don't.
     - 3.14, which compat "3" stands for, refuses several matches on the one side of a comparison before it compares; 3.5
       only among those that pass.
+    - 3.14 lets label_replace(), label_join() and functions of ranges make the same labels of several series, unless at
+      one time (Prometheus #15114, #14695); 3.5 does not.
     - 3.5's info() takes the labels of another series where one is missing at a step (Prometheus #17134).
     """
     nodes = list(walk(parse(expr)))
@@ -210,7 +212,7 @@ def is_known(release: tuple[int, int], expr: str, mine: Answer, other: Answer) -
         times = {at for answer in (mine, other) for points in answer.rows.values() for at, _ in points}
         return len(times) > 1 or any(isinstance(node, Subquery) for node in nodes)
     if other.error is not None:
-        return False
+        return "same labelset" in other.error and mine.error is None
     compares = any(isinstance(node, Binary) and node.op in _FILTERS and not node.return_bool for node in nodes)
     return compares and "multiple matches for labels" in (mine.error or "")
 

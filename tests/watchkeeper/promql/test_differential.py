@@ -166,4 +166,5 @@ def test_differences_that_have_a_reason():
     assert not known((3, 6), "info(x)")
     assert known((3, 5), "x > on (a) y", mine="multiple matches for labels")
     assert not known((3, 5), "x + on (a) y", mine="multiple matches for labels")
+    assert known((3, 5), "rate(x[5m])", other="vector cannot contain metrics with the same labelset")
     assert not known((3, 14), "x > on (a) y", mine="multiple matches for labels")

@@ -35,6 +35,7 @@ class RangeCall(Node):
         "owners",
         "scalars",
         "seconds",
+        "shared",
         "source",
         "time",
     )
@@ -53,6 +54,7 @@ class RangeCall(Node):
         self.time = 0
         self.fresh: set[Window] = set()  # those that have given no result yet
         self.owners: dict[Ident, Window] = {}
+        self.shared = False  # whether several windows have the same labels without the name
         extension = source.extension
         allowed = ANCHORED_FUNCTIONS if extension == "anchored" else SMOOTHED_FUNCTIONS
         if extension and name not in allowed:
@@ -67,6 +69,7 @@ class RangeCall(Node):
     def begin(self, frame: Frame) -> None:
         self.fresh = set(self.source.windows)
         self.owners = {}
+        self.shared = False
 
     def step(self, t: int) -> None:
         self.time = t
@@ -84,13 +87,21 @@ class RangeCall(Node):
                     out.append((ident, value))
                     if window in fresh:
                         self._first(window, ident, type(value) is float)
+        if self.shared:
+            self.context.unique(out)
         self.out = out
 
     def _first(self, window: Window, ident: Ident, is_float: bool) -> None:
-        """What is looked at when a series gives its first result: even at different times, labels must differ."""
+        """What is looked at when a series gives its first result.
+
+        Without their names the labels of two series may be the same at different times, but in 2.42 not even then
+        (Prometheus #14695).
+        """
         self.fresh.discard(window)
         if not self.context.delayed and self.owners.setdefault(ident, window) is not window:
-            raise EvalError(DUPLICATES)
+            if self.context.two:
+                raise EvalError(DUPLICATES)
+            self.shared = True
         if is_float and self.name in {"rate", "increase"}:
             name = window.ident.get("__name__")
             if name and not name.endswith(_COUNTER_SUFFIXES):
