@@ -13,7 +13,7 @@ SEED ?= 0
 BIN := $(VENV)/bin
 # Someone else's repository, whose generated files are committed as well.
 ACME := tests/downstream/acme
-GENERATED := rules dashboards deploy watchkeeper.manifest $(ACME)
+GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
 .PHONY: all format generate check lint types test cases differential matrix bench clean help ready
 .DEFAULT_GOAL := all
@@ -22,40 +22,40 @@ GENERATED := rules dashboards deploy watchkeeper.manifest $(ACME)
 all: format generate check test ## format, generate, check, test
 
 format: ready ## format the sources, mend what ruff can
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+	'$(BIN)/ruff' format .
+	'$(BIN)/ruff' check --fix .
 
-generate: ready ## write rules/, dashboards/ and the like from the definitions
-	$(BIN)/watchkeeper generate
-	cd $(ACME) && $(abspath $(BIN))/watchkeeper generate
+generate: ready ## write rules/, dashboards/ and runbooks/ from the definitions
+	'$(BIN)/watchkeeper' generate
+	bin=$$(realpath '$(BIN)') && cd $(ACME) && "$$bin/watchkeeper" generate
 
 check: lint types ## lint, types, the definitions; generated files must be up to date
-	$(BIN)/watchkeeper check
-	$(BIN)/watchkeeper generate --check
-	cd $(ACME) && $(abspath $(BIN))/watchkeeper generate --check
+	'$(BIN)/watchkeeper' check
+	'$(BIN)/watchkeeper' generate --check
+	bin=$$(realpath '$(BIN)') && cd $(ACME) && "$$bin/watchkeeper" generate --check
 
 lint: ready ## ruff
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	'$(BIN)/ruff' format --check .
+	'$(BIN)/ruff' check .
 
 types: ready ## mypy
-	$(BIN)/mypy
+	'$(BIN)/mypy'
 
 test: ready ## pytest, a file a core
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	'$(BIN)/python' -m pytest -n auto --dist loadfile $(ARGS)
 
 cases: ready ## PromQL cases from Prometheus' corpus, through both evaluators; CASES="FILE..."
 	@test -n "$(CASES)" || { echo 'make: name the files: make cases CASES="FILE..."' >&2; exit 1; }
-	$(BIN)/python tests/watchkeeper/promql/run_cases.py $(CASES) $(ARGS)
+	'$(BIN)/python' tests/watchkeeper/promql/run_cases.py $(CASES) $(ARGS)
 
 differential: ready ## random PromQL, both evaluators and a real server; PROMETHEUS=BINARY PAIRS=1000 SEED=0
 	@binary=$$(command -v '$(PROMETHEUS)') || { echo "make: $(PROMETHEUS) is not here: name a server's binary," \
 	  "such as make differential PROMETHEUS=/opt/prometheus-3/prometheus" >&2; exit 1; }; \
-	$(BIN)/python tests/watchkeeper/promql/differential.py --prometheus "$$(realpath "$$binary")" \
+	'$(BIN)/python' tests/watchkeeper/promql/differential.py --prometheus "$$(realpath "$$binary")" \
 	  --pairs $(PAIRS) --seed $(SEED) $(ARGS)
 
 bench: ready ## all benchmarks, one JSON object a line; quicker with ARGS=--quick
-	@set -e; for bench in bench/*.py; do $(BIN)/python "$$bench" $(ARGS); done
+	@set -e; for bench in bench/*.py; do '$(BIN)/python' "$$bench" $(ARGS); done
 
 matrix: ## generate and test with each Python that is found; PYTHONS="..." names others
 	@set -e; missing=; ran=; \

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 SKIPS = Path(__file__).with_name("skips.txt")
@@ -57,6 +63,22 @@ def _judged(report, config: pytest.Config):
     return report
 
 
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that make filled: once in a run, whichever of the run's processes asks for it first."""
+    shared = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # the run's own; each process has a folder in it
+    folder = shared / f"once-{name}"
+    with (shared / f"once-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go when it is closed, or the process ends
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # left half made
+            folder.mkdir()
+            make(folder)
+            (folder / "made").touch()
+    return folder
+
+
 @dataclass(frozen=True)
 class Built:
     """The wheel of the work tree, the source distribution, and the wheel that was made of that."""
@@ -68,39 +90,44 @@ class Built:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    out = tmp_path_factory.mktemp("built")
-    command = [sys.executable, "-m", "build"]
-    if importlib.util.find_spec("hatchling"):  # else build makes an environment for it, which takes the network
-        command.append("--no-isolation")
-    for arguments in (["--wheel", "--outdir", str(out / "direct")], ["--outdir", str(out / "by-way-of-sdist")]):
-        run = subprocess.run([*command, *arguments, str(ROOT)], capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stdout + run.stderr
+    out = once(tmp_path_factory, "built", build)
     (wheel,) = out.glob("direct/*.whl")
     (sdist,) = out.glob("by-way-of-sdist/*.tar.gz")
     (wheel_of_sdist,) = out.glob("by-way-of-sdist/*.whl")
     return Built(wheel, sdist, wheel_of_sdist)
 
 
-def install(folder: Path, *what: str) -> Path:
-    """Make a virtual environment without pip in folder and install what into it; return its python."""
+def build(out: Path) -> None:
+    """Build the distributions of the work tree."""
+    command = [sys.executable, "-m", "build"]
+    if importlib.util.find_spec("hatchling"):  # else build makes an environment for it, which takes the network
+        command.append("--no-isolation")
+    for arguments in (["--wheel", "--outdir", str(out / "direct")], ["--outdir", str(out / "by-way-of-sdist")]):
+        run = subprocess.run([*command, *arguments, str(ROOT)], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+
+
+def install(folder: Path, *what: str) -> None:
+    """Make a virtual environment without pip in folder and install what into it."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     python = folder / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", str(python)]
     run = subprocess.run([*command, "install", "--no-compile", *what], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    return python
 
 
 @pytest.fixture(scope="session")
 def base_install(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The python of an environment that holds the wheel without any extra."""
-    return install(tmp_path_factory.mktemp("base") / "venv", "--no-index", str(built.wheel))
+    folder = once(tmp_path_factory, "base", lambda to: install(to / "venv", "--no-index", str(built.wheel)))
+    return folder / "venv/bin/python"
 
 
 @pytest.fixture(scope="session")
 def generator_install(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The python of an environment that holds the wheel with the extra [generator]."""
-    return install(tmp_path_factory.mktemp("generator") / "venv", f"{built.wheel}[generator]")
+    folder = once(tmp_path_factory, "generator", lambda to: install(to / "venv", f"{built.wheel}[generator]"))
+    return folder / "venv/bin/python"
 
 
 @pytest.fixture

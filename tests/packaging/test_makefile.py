@@ -4,20 +4,22 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ACME = "tests/downstream/acme"
 # Without what the make that runs the tests hands down to those below it.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
 
 PYTHON = """#!/bin/sh
-echo "$*" >>'{log}'
+echo "$PWD: ${{0##*/}} $*" >>'{log}'
 case "$*" in
   *version_info*) echo '{version}' ;;
   *ensurepip*) {ensurepip} ;;
-  '-m venv '*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  '-m venv '*) mkdir -p "$3/bin" && for name in python watchkeeper ruff mypy; do cp "$0" "$3/bin/$name"; done ;;
   *' install '*) {install} ;;
 esac
 """
@@ -27,20 +29,55 @@ esac
 def checkout(tmp_path):
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    return Checkout(tmp_path)
+    return Checkout(tmp_path, tmp_path)
+
+
+COMMANDS = {
+    "format": ["ruff format .", "ruff check --fix ."],
+    "generate": ["watchkeeper generate", "acme: watchkeeper generate"],
+    "check": [
+        *("ruff format --check .", "ruff check .", "mypy ", "watchkeeper check", "watchkeeper generate --check"),
+        "acme: watchkeeper generate --check",
+    ],
+    "test": ["python -m pytest -n auto --dist loadfile -k leak"],
+}
+
+
+@pytest.mark.parametrize("target", COMMANDS)
+@pytest.mark.parametrize("venv", [".venv", "my environment", "../an environment"])
+def test_a_target_runs_its_commands_in_a_path_with_a_space(tmp_path, target, venv):
+    root = tmp_path / "my work" / "the checkout"
+    (root / ACME).mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    checkout = Checkout(root, tmp_path)
+    run, _ = checkout.ready(venv=venv, target=target, arguments=["ARGS=-k leak"])
+    assert run.returncode == 0, run.stderr
+    places = {str(root): "", str(root / ACME): "acme: "}
+    called = [line.partition(": ") for line in checkout.log.read_text().splitlines()]
+    assert [places[place] + command for place, _, command in called][-len(COMMANDS[target]) :] == COMMANDS[target]
 
 
 class Checkout:
-    def __init__(self, root: Path) -> None:
-        self.root, self.log = root, root / "log"
+    def __init__(self, root: Path, interpreters: Path) -> None:
+        self.root, self.interpreters, self.log = root, interpreters, root / "log"
 
-    def ready(self, version: str = "3.11", *, ensurepip: str = "true", install: str = "true", venv: str = ".venv"):
-        """Run `make ready`; return the run, and which of venv and install were called."""
+    def ready(
+        self,
+        version: str = "3.11",
+        *,
+        ensurepip: str = "true",
+        install: str = "true",
+        venv: str = ".venv",
+        target: str = "ready",
+        arguments: Sequence[str] = (),
+    ):
+        """Run `make ready`, or another target; return the run, and which of venv and install were called."""
         self.log.write_text("")
-        python = self.root / f"python{version}"
+        python = self.interpreters / f"python{version}"
         python.write_text(PYTHON.format(log=self.log, version=version, ensurepip=ensurepip, install=install))
         python.chmod(0o755)
-        command = ["make", "ready", f"PYTHON={python}", f"VENV={venv}"]
+        command = ["make", target, f"PYTHON={python}", f"VENV={venv}", *arguments]
         run = subprocess.run(command, cwd=self.root, env=ENVIRONMENT, capture_output=True, text=True, check=False)
         return run, re.findall(r"-m venv|--upgrade pip|--editable", self.log.read_text())
 
@@ -101,6 +138,14 @@ def test_a_missing_venv_is_named(checkout):
     run, called = checkout.ready(ensurepip="exit 1")
     assert (run.returncode, called) == (2, [])
     assert "apt-get install python3-venv" in run.stderr
+
+
+def test_all_that_is_generated_is_compared():
+    text = (ROOT / "Makefile").read_text()
+    compared = re.search(r"^GENERATED := (.*)$", text, re.MULTILINE)[1].replace("$(ACME)", ACME).split()
+    manifest = (ROOT / "watchkeeper.manifest").read_text().splitlines()
+    written = {line.split()[1].partition("/")[0] for line in manifest}
+    assert {*written, "watchkeeper.manifest", ACME} <= {*compared}
 
 
 def test_help_lists_every_target():

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ TESTS = Path(__file__).parents[1]
 LISTED = "# Runs on the machines that have one.\nno (gpu|fpga) here\n"
 
 
-def run(folder: Path, source: str, listed: str = LISTED, ci: str = "true") -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, source: str, listed: str = LISTED, ci: str = "true", arguments: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     shutil.copy(TESTS / "conftest.py", folder)
     (folder / "skips.txt").write_text(listed)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_it.py").write_text(f"import pytest\n{source}\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments]
     return subprocess.run(command, cwd=folder, env={"CI": ci}, capture_output=True, text=True, check=False)
 
 
@@ -35,6 +38,13 @@ UNLISTED = {
 def test_a_skip_that_is_not_listed_fails(tmp_path, source):
     result = run(tmp_path, source)
     assert result.returncode in (1, 2), result.stdout  # 2: while collecting
+    assert "skips.txt does not list the reason: " in result.stdout
+
+
+@pytest.mark.parametrize("name", ["call", "fixture", "module"])
+def test_it_fails_where_tests_run_in_several_processes(tmp_path, name):
+    result = run(tmp_path, UNLISTED[name], arguments=["-n", "2", "--dist", "loadfile"])
+    assert result.returncode in (1, 2), result.stdout
     assert "skips.txt does not list the reason: " in result.stdout
 
 

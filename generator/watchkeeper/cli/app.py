@@ -12,7 +12,7 @@ from watchkeeper.cli.test import test
 @click.group(
     epilog="""\b
 Examples:
-  watchkeeper generate              write rules/ and dashboards/
+  watchkeeper generate              write rules/, dashboards/ and runbooks/
   watchkeeper generate --check      fail with a diff where they are stale
   watchkeeper check                 report all that is wrong with the definitions
 
@@ -21,7 +21,7 @@ Exit status: 0 fine, 1 a finding or stale files, 2 wrong usage.""",
 )
 @click.version_option(__version__, message="watchkeeper %(version)s")
 def app() -> None:
-    """Python definitions become Prometheus rules and Grafana dashboards, checked before they are written.
+    """Python definitions become Prometheus rules, Grafana dashboards and runbooks, checked before they are written.
 
     Settings are read from [tool.watchkeeper] in the nearest pyproject.toml.
     """

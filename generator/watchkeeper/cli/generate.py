@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -37,17 +39,20 @@ Nothing is written while there is an error."""
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff where files are stale.")
 @definitions_option
 @click.option(
-    "--out", type=click.Path(), metavar="DIR", help="Where rules/ and dashboards/ go; default: beside pyproject.toml."
+    "--out",
+    type=click.Path(),
+    metavar="DIR",
+    help="Where rules/, dashboards/ and runbooks/ go; default: beside pyproject.toml.",
 )
 def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
-    """Write rules/ and dashboards/ from the definitions."""
+    """Write rules/, dashboards/ and runbooks/ from the definitions."""
     from pathlib import Path
 
     from watchkeeper.cache import Cache, Recorder
     from watchkeeper.output import MANIFEST
 
     settings = read_settings()
-    folder = Path(out) if out else settings.root
+    folder = Path.cwd() / out if out else settings.root  # definitions may change the working directory
     cache = Cache(settings.root, definitions or settings.definitions, folder)
     if message := cache.fresh():
         click.echo(message, err=True)
@@ -58,14 +63,18 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
     if report(findings):
         click.echo("nothing written" if not check else "not compared", err=True)
         sys.exit(1)
-    _write(project, folder, check=check)
+    done = _write(project, folder, check=check)
     if not findings:
         unchanged = f"{counted(len(project.files), 'file')}: 0 written, 0 deleted, {len(project.files)} unchanged"
         cache.store(recorder, [*project.files, MANIFEST], unchanged)
+    click.echo(done, err=True)
 
 
-def _write(project: Project, folder: Path, *, check: bool) -> None:
-    """Write what differs, or only tell of it. Ends the program where that fails, or where a check finds something."""
+def _write(project: Project, folder: Path, *, check: bool) -> str:
+    """Write what differs, or only tell of it; return what was done.
+
+    Ends the program where that fails, or where a check finds something.
+    """
     from watchkeeper import output
 
     try:
@@ -73,15 +82,24 @@ def _write(project: Project, folder: Path, *, check: bool) -> None:
         if check:
             _show(plan)
         else:
-            output.apply(plan)
+            output.apply(plan, _settle)
     except output.OutputError as error:
         stop(error.findings)
     changed = len(plan.writes) - (output.MANIFEST in plan.writes)
     if check and (plan.writes or plan.deletes):
-        click.echo(f"{changed} stale, {len(plan.deletes)} to delete: run `watchkeeper generate`", err=True)
+        what = f"{changed} stale, {len(plan.deletes)} to delete"
+        if not changed and not plan.deletes:
+            what = f"{output.MANIFEST} is stale"
+        click.echo(f"{what}: run `watchkeeper generate`", err=True)
         sys.exit(1)
     done = f"{changed} written, {len(plan.deletes)} deleted, {plan.unchanged} unchanged"
-    click.echo(f"{counted(len(project.files), 'file')}: {done}", err=True)
+    return f"{counted(len(project.files), 'file')}: {done}"
+
+
+def _settle() -> None:
+    """From here on files change, and in a moment all is done: an interruption would only leave the word of it unsaid."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _show(plan: Plan) -> None:
