@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
     Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 
 @dataclass(frozen=True)
 class Expression:
@@ -114,7 +112,7 @@ def build(
         documents=tuple(documents),
         files=files,
     )
-    findings += [*run(whole, WHOLE), *_unwritable(whole)]
+    findings += run(whole, WHOLE)
     return whole, sort(_plainest(findings))
 
 
@@ -122,14 +120,6 @@ def _plainest(findings: list[Finding]) -> list[Finding]:
     """Leave out a schema's word about a place of which another check has a plainer one."""
     told = {finding.place for finding in findings if not finding.check.endswith("/schema")}
     return [finding for finding in findings if not finding.check.endswith("/schema") or finding.place not in told]
-
-
-def _unwritable(project: Project) -> Iterator[Finding]:
-    for path, text in project.files.items():
-        if _SURROGATE.search(text):  # no UTF-8 holds it, so the file can't be written
-            what = f"{path} would hold a lone surrogate, which is no text"
-            fix = "look for \\ud800 to \\udfff in the definitions"
-            yield Finding("render/text", what, project.pack.place, fix=fix)
 
 
 def _board(

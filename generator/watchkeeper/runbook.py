@@ -25,7 +25,9 @@ SECTIONS = (
     "Tell",
 )
 
-_HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
+_HEADING = re.compile(r"## +(.+?) *")
+# A code fence: its marks, and what is behind them (https://spec.commonmark.org/0.31.2/#fenced-code-blocks).
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,32 @@ class Runbook:
     @property
     def sections(self) -> dict[str, str]:
         """The sections by their headings."""
-        parts = _HEADING.split(self.text)
-        return {heading: body.strip() for heading, body in zip(parts[1::2], parts[2::2], strict=True)}
+        found: dict[str, str] = {}
+        heading, body = "", [""]
+        for line, is_code in lines(self.text):
+            match = None if is_code else _HEADING.fullmatch(line)
+            if match:
+                found[heading] = "\n".join(body).strip()
+                heading, body = match[1], []
+            else:
+                body.append(line)
+        found[heading] = "\n".join(body).strip()
+        del found[""]
+        return found
+
+
+def lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each line, and whether it is of a fenced block of code or one of its two fences."""
+    open_ = ""
+    for line in text.split("\n"):
+        match = _FENCE.fullmatch(line)
+        if open_:
+            yield line, True
+            if match and match[1].startswith(open_) and not match[2].strip():
+                open_ = ""
+        else:
+            open_ = match[1] if match else ""
+            yield line, match is not None
 
 
 def read_pages(package: str) -> tuple[Runbook, ...]:

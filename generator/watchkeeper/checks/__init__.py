@@ -33,6 +33,7 @@ PARTS = (
     "dashboard_schema",
     "dashboard_size",
     "dashboard_feature",
+    "text_unicode",
 )
 
 # Compare across the whole pack, or look at definitions alone; of a dashboard they see all but its model.
@@ -49,13 +50,15 @@ WHOLE = (
     "rule_schema",
     "alert_severity",
     "alert_runbook",
+    "alert_template",
     "runbook_page",
     "alert_panel",
     "dashboard_uid",
     "dashboard_title",
+    "text_unicode",
 )
 
-NAMES = (*PARTS, *WHOLE)
+NAMES = tuple(dict.fromkeys((*PARTS, *WHOLE)))  # one that looks at rules and at models is in both
 
 
 def run(project: Project, names: tuple[str, ...]) -> Iterator[Finding]:

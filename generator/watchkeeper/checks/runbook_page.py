@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import Finding, nearest
-from watchkeeper.render.runbooks import PLACEHOLDER, facts
-from watchkeeper.runbook import SECTIONS
+from watchkeeper.render.runbooks import NAMES, facts
+from watchkeeper.runbook import SECTIONS, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from watchkeeper.runbook import Runbook
 
 ID = "runbook/page"
+
+_BRACES = re.compile(r"(?<![$\\{])\{(\w+)\}(?!\})")
+_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -42,8 +46,21 @@ def _problems(page: Runbook, alert: Alert | None) -> Iterator[tuple[str, str, st
                 f"the sections are {', '.join(SECTIONS)}",
             )
     known = facts(alert) if alert else {}
-    for match in PLACEHOLDER.finditer(page.text) if alert else ():
-        if match[1] not in known:
-            why = "it would stand on the page as it is"
-            fix = f"there are {', '.join(known)}; {{threshold}} only where the expression compares with one number"
-            yield f"{match[0]} stands for nothing{nearest(match[1], sorted(known))}", why, fix
+    for match in _BRACES.finditer(_prose(page.text)) if alert else ():
+        name = match[1]
+        hint = nearest(name, NAMES)
+        if name in known or not (hint or name in NAMES):
+            continue
+        what = f"{match[0]} stands for nothing{'' if name in NAMES else hint}"
+        fix = (
+            f"there are {', '.join(f'{{{one}}}' for one in known)}; "
+            "{threshold} only where the expression compares with one number, {keep} only with keep_firing_for; "
+            f"for braces as they are, write \\{match[0]}"
+        )
+        yield what, "it would stand on the page as it is", fix
+
+
+def _prose(text: str) -> str:
+    """Return what is no code: what a shell or awk makes of braces is theirs."""
+    outside = [line for line, is_code in lines(text) if not is_code and not line.startswith(("    ", "\t"))]
+    return _SPAN.sub("", "\n".join(outside))

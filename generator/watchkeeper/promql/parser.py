@@ -90,8 +90,8 @@ def parse(text: str, *, variables: bool = False) -> Expr:
     """The syntax tree of a PromQL expression, in the grammar of Prometheus 3.14 with every feature flag on.
 
     With `variables`, dashboard variables (`$job`, `${job:regex}`, `[[job]]`) may stand wherever dashboards put them.
-    Raises ParseError for what Prometheus refuses to load, and the kind of it that is LimitError for more than 128 levels
-    of nesting or 1 Mi characters.
+    Raises ParseError for what Prometheus refuses to load, and its kind LimitError for more than 128 levels of nesting
+    or 1 Mi characters.
     """
     if len(text) > MAX_LENGTH:
         raise LimitError(f"the expression is longer than {MAX_LENGTH} characters", 0, 0, text)

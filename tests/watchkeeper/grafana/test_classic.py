@@ -235,6 +235,35 @@ def test_rows_of_before_grafana_5(corpus, render):
     assert [p["title"] for p in model["panels"][5]["panels"]] == ["in"]
 
 
+def test_rows_stand_below_the_panels_there_are(render):
+    def text(title, **more):
+        return {"type": "text", "title": title, **more}
+
+    source = {"uid": "x", "title": "X", "panels": [text("a", gridPos={"x": 0, "y": 2, "w": 24, "h": 3})],
+              "rows": [{"title": "R", "panels": [text("b")]}]}  # fmt: skip
+    rendered, findings = render(source)
+    assert [(p["title"], p["gridPos"]["y"]) for p in rendered.model["panels"]] == [("a", 2), ("R", 5), ("b", 6)]
+    assert findings == []
+
+
+@pytest.mark.parametrize("rows", [{"panels": []}, ["a"], [{"panels": ["a"]}], [{"panels": {"a": 1}}], 5])
+def test_rows_of_which_something_would_be_lost(render, rows):
+    for panels in ({}, {"panels": []}, {"panels": [{"type": "text", "title": "a"}]}):
+        _, findings = render({"uid": "x", "title": "X", "rows": rows, **panels})
+        assert [finding.message for finding in findings] == [
+            "rows must be a list of objects, each with a list of objects at panels"
+        ]
+
+
+def test_an_old_mapping_of_one_value_twice(render):
+    old = [{"value": value, "text": text} for value, text in ((1, "a"), ("1", "b"), (2, "c"))]
+    panel = {"type": "stat", "title": "S", "fieldConfig": {"defaults": {"mappings": old}}}
+    rendered, findings = render({"uid": "x", "title": "X", "panels": [panel]})
+    assert [finding.message for finding in findings] == ['panel "S" maps the value 1 twice']
+    options = rendered.model["panels"][0]["fieldConfig"]["defaults"]["mappings"][0]["options"]
+    assert {value: result["text"] for value, result in options.items()} == {"1": "a", "2": "c"}
+
+
 def test_an_open_row_lets_its_panels_out(corpus, render):
     model = render(corpus.exported())[0].model
     assert [p["title"] for p in model["panels"][:2]] == ["Open, with panels in it", "was inside $q"]

@@ -45,6 +45,22 @@ class Colour(Enum):
     RED = "red"
 
 
+class Twice:
+    def to_json(self):
+        return '{"title": "X", "a": {"b": 1, "b": 2}}'
+
+
+@pytest.mark.parametrize("members", [{1: {}, "1": {}}, {"1": {}, 1: {}}, {1: 5, "1": None}])
+def test_keys_that_are_one_in_json(members):
+    with pytest.raises(DefinitionError, match=r'dashboard\.panels\[0\]\.options: the key "1" is there twice'):
+        read({"panels": [{"options": members}]})
+
+
+def test_json_text_with_a_key_twice():
+    with pytest.raises(DefinitionError, match='the key "b" is there twice'):
+        read(Twice())
+
+
 def test_what_is_read():
     assert read(Sdk()) == {"title": "X", "panels": [{"type": "stat"}]}
     assert read(Text()) == {"title": "X"}

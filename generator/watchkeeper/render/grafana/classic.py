@@ -87,7 +87,7 @@ def to_classic(
     for variable in items(sub(model, "templating"), "list"):
         if variable.get("type") == "datasource":
             context.sources[text(variable.get("name"))] = text(variable.get("query")) or "prometheus"
-    _rows(model)
+    _rows(model, context)
     _top(model, grafana)
     for variable in items(sub(model, "templating"), "list"):
         variables.normalise(variable, context)
@@ -194,12 +194,24 @@ def _annotations(annotations: JSON, context: Context) -> None:
         )
 
 
-def _rows(model: JSON) -> None:
-    """Turn the rows that dashboards had before Grafana 5 into row panels and grid positions."""
+def _rows(model: JSON, context: Context) -> None:
+    """Turn the rows that dashboards had before Grafana 5 into row panels and grid positions, below its panels."""
     rows = items(model, "rows")
-    if not rows or model.get("panels"):
+    if _lost(model, "rows") or any(_lost(row, "panels") for row in rows):
+        context.find(
+            "dashboard/feature",
+            "rows must be a list of objects, each with a list of objects at panels",
+            why="what is anything else there could only be left out",
+            fix="put all panels in `panels`: rows went with Grafana 5",
+        )
+    given = model.setdefault("panels", [])
+    if not rows or type(given) is not list:
         return
     flow = Flow()
+    for panel in given:
+        grid = panel.get("gridPos") if type(panel) is dict else None
+        if type(grid) is dict and type(grid.get("y")) is int and type(grid.get("h")) is int:
+            flow.fixed(grid["y"], grid["h"])
     made: list[JSON] = []
     for row in rows:
         nested = items(row, "panels")
@@ -226,7 +238,13 @@ def _rows(model: JSON) -> None:
             panel["gridPos"] = {"h": 7, "w": width, "x": x, "y": y}
         if not (titled and row.get("collapse")):
             made += nested
-    model["panels"] = made
+    given += made
+
+
+def _lost(parent: JSON, key: str) -> bool:
+    """Tell whether something at key is no object in a list."""
+    value = parent.get(key) or []
+    return type(value) is not list or len(items(parent, key)) < len(value)
 
 
 def _panels(model: JSON, context: Context) -> tuple[Panel, ...]:

@@ -76,12 +76,16 @@ def _reduced(defaults: JSON, options: JSON) -> None:
     fill(reduce, {name: old[name] for name in ("calcs", "values", "limit") if name in old})
 
 
-def mappings(defaults: JSON) -> None:
-    """Rewrite the value mappings of Grafana 7 (`{type: 1, value, text}`) to those of Grafana 8."""
+def mappings(defaults: JSON) -> list[str]:
+    """Rewrite the value mappings of Grafana 7 (`{type: 1, value, text}`) to those of Grafana 8.
+
+    Return the values that were mapped before: of those, the first mapping counts.
+    """
     given = defaults.get("mappings")
+    twice: list[str] = []
     if type(given) is not list or not given:
         defaults.pop("mappings", None) if given == [] else None
-        return
+        return twice
     values: JSON = {}
     made: list[Any] = []
     for number, mapping in enumerate(given):
@@ -99,12 +103,15 @@ def mappings(defaults: JSON) -> None:
             else:
                 if not values:
                     made.append({"type": "value", "options": values})
-                values[str(key)] = result
+                if str(key) in values:
+                    twice.append(str(key))
+                values.setdefault(str(key), result)
     for mapping in made:
         for result in _results(mapping):
             if result.get("color") == "":  # grafanalib's default; no colour is meant
                 del result["color"]
     defaults["mappings"] = made
+    return twice
 
 
 def _results(mapping: Any) -> list[JSON]:

@@ -115,7 +115,14 @@ def normalise(panel: JSON, meta: JSON, context: Context) -> tuple[str, ...]:
     defaults = sub(config, "defaults")
     config.setdefault("overrides", [])
     options.normalise(panel, kind)
-    legacy.mappings(defaults)
+    for value in legacy.mappings(defaults):
+        context.find(
+            "dashboard/feature",
+            f'panel "{title}" maps the value {value} twice',
+            place=place,
+            why="only one of the two texts would ever be shown",
+            fix="take one of the mappings out",
+        )
     for name in ("unit", "displayName", "description"):
         if name in defaults and not defaults[name]:
             del defaults[name]

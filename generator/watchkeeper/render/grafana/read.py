@@ -72,8 +72,10 @@ def _plain(value: Any, path: _Path, depth: int) -> Any:
         raise _Unsayable(f"nested more than {MAX_DEPTH} levels deep", path)
     if kind is dict:
         out: JSON = {}
+        odd = False
         for key, member in value.items():
             if type(key) is not str:
+                odd = True
                 key = _key(key, path)  # noqa: PLW2901 - the key as JSON has it
             kind = type(member)
             if kind is str or kind is bool or kind is int:
@@ -83,6 +85,8 @@ def _plain(value: Any, path: _Path, depth: int) -> Any:
                     out[key] = None
             else:
                 out[key] = _plain(member, (path, key), depth + 1)
+        if odd:
+            _told_apart([_key(key, path) for key in value], path)
         return out
     if kind is list or kind is tuple:
         return [
@@ -103,7 +107,7 @@ def _odd(value: Any, path: _Path, depth: int) -> Any:
             plain = convert()
             if isinstance(plain, str) and depth == 0:  # JSON text
                 try:
-                    plain = json.loads(plain)
+                    plain = json.loads(plain, object_pairs_hook=_object)
                 except ValueError as error:
                     raise _Unsayable(f"{method}() is not JSON: {error}", path) from None
             return _plain(plain, path, depth + 1)
@@ -132,3 +136,15 @@ def _key(key: Any, path: _Path) -> str:
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)  # {0: {"text": "down"}}, as json.dumps does
     raise _Unsayable(f"the key {key!r:.60} is not a string", path)
+
+
+def _told_apart(keys: list[str], path: _Path) -> None:
+    """Refuse keys that are one key in JSON, such as 1 and "1": one of the members would vanish."""
+    if len(set(keys)) < len(keys):
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise _Unsayable(f'the key "{twice}" is there twice', path, "keep one of them, or give it another key")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> JSON:
+    _told_apart([key for key, _ in pairs], ())
+    return dict(pairs)
