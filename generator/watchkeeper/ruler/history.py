@@ -223,12 +223,14 @@ class History:
 
     def alerts(self, name: str) -> list[AlertSeries]:
         """The alerts that a rule ever had, by their labels. Raises KeyError where there is no rule of that name."""
-        if name not in self._by_name:
+        found = self._by_name.get(name)
+        if found is None:
             from watchkeeper.findings import nearest
 
             raise KeyError(f'no alert has the name "{name}"{nearest(name, self.names)}')
-        found = [series for outcome in self._by_name[name] for series in outcome.alerts if series.spans]
-        return sorted(found, key=lambda series: series.key)
+        return sorted(
+            (series for outcome in found for series in outcome.alerts if series.spans), key=lambda series: series.key
+        )
 
     @property
     def errors(self) -> list[RunError]:

@@ -51,7 +51,8 @@ class Plan:
 
 def plan(outcomes: Sequence[Outcome]) -> Plan:
     """Make blocks of rules that are given in their order."""
-    reads = [read_by(outcome.rule.tree, outcomes) for outcome in outcomes]
+    written = Written(outcomes)
+    reads = [written.read_by(outcome.rule.tree) for outcome in outcomes]
     read = {outcomes[other] for others in reads for other in others}
     if any(asks(text) for outcome in outcomes for text in outcome.rule.labels.values()):
         return Plan([Block(list(outcomes), stepped=True)], read, [])
@@ -73,22 +74,28 @@ def plan(outcomes: Sequence[Outcome]) -> Plan:
     return Plan(_ordered(blocks, together), read, cyclic)
 
 
-def read_by(tree: Expr, outcomes: Sequence[Outcome]) -> set[int]:
-    """The places of the rules whose series an expression may look at."""
-    found: set[int] = set()
-    for name, names, alert_names in _reads(tree):
-        for other in outcomes:
-            rule = other.rule
-            if rule.is_alert:
-                if name is not None and name not in ALERT_SERIES:
-                    continue
-                if not any(all(test(one) for test in names) for one in ALERT_SERIES):
-                    continue
-                if all(test(rule.name) for test in alert_names):
-                    found.add(other.place)
-            elif (name is None or name == rule.name) and all(test(rule.name) for test in names):
-                found.add(other.place)
-    return found
+class Written:
+    """Which rules write which series, by the name of the metric."""
+
+    __slots__ = ("alerts", "by_name", "recordings")
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.alerts = [one for one in outcomes if one.rule.is_alert]
+        self.recordings = [one for one in outcomes if not one.rule.is_alert]
+        self.by_name: dict[str, list[Outcome]] = {}
+        for one in self.recordings:
+            self.by_name.setdefault(one.rule.name, []).append(one)
+
+    def read_by(self, tree: Expr) -> set[int]:
+        """The places of the rules whose series an expression may look at."""
+        found: set[int] = set()
+        for name, names, alert_names in _reads(tree):
+            recordings = self.recordings if name is None else self.by_name.get(name, ())
+            found.update(one.place for one in recordings if all(test(one.rule.name) for test in names))
+            series = [one for one in ALERT_SERIES if name in (None, one) and all(test(one) for test in names)]
+            if series:
+                found.update(one.place for one in self.alerts if all(test(one.rule.name) for test in alert_names))
+        return found
 
 
 def _reads(tree: Expr) -> Iterable[_Reads]:

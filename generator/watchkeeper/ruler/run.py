@@ -7,7 +7,7 @@ from watchkeeper.promql.nodes import VectorSelector, walk
 from watchkeeper.ruler import steps, world
 from watchkeeper.ruler.expand import Expander
 from watchkeeper.ruler.history import Clock, History, Outcome
-from watchkeeper.ruler.plan import plan, read_by
+from watchkeeper.ruler.plan import Written, plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,11 +124,12 @@ class Ruler:
 class _Asker:
     """Answers queries about all that a run knows."""
 
-    __slots__ = ("_base", "_outcomes", "_unread", "_world")
+    __slots__ = ("_base", "_outcomes", "_unread", "_world", "_written")
 
     def __init__(self, own: Any, outcomes: Sequence[Outcome], unread: set[int], base: Data | None) -> None:
         self._world = own
         self._outcomes = outcomes
+        self._written = Written(outcomes)
         self._unread = unread  # alerts whose series are not in the world yet
         self._base = base  # where that does not have what rules wrote
 
@@ -143,7 +144,7 @@ class _Asker:
         """An instant query. Raises EvalError."""
         if self._base is not None:
             self._world, self._base = world.World(self.everything(), self._world.engine), None
-        self._read(self._unread & read_by(tree, self._outcomes) if self._unread else set())
+        self._read(self._unread & self._written.read_by(tree) if self._unread else set())
         return self._world.instant(tree, text, at)
 
     def _read(self, places: set[int]) -> None:

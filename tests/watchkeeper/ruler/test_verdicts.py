@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.ruler.rules import RuleError
-from watchkeeper.ruler.unit import load, testfile, verdict
+from watchkeeper.ruler.unit import failures, load, testfile, verdict
 
 HERE = Path(__file__).parent / "verdicts"
 CASES = json.loads((HERE / "verdicts.json").read_text())["cases"]
@@ -27,26 +27,26 @@ def test_the_table_is_large_and_whole():
 
 def judged(name: str, mode: str) -> list[list[object]] | None:
     """The failures of a file as they are recorded; None for one that can't be loaded."""
-    failures: list[list[object]] = []
+    found: list[list[object]] = []
     try:
         file = testfile.read(str(HERE / name))
         verdict.check_values(file)
         loaded = load.load(file)
         for test in file.tests:
-            failures += [shown(failure) for failure in verdict.run(file, test, loaded, mode).failures]
+            found += [shown(failure) for failure in verdict.run(file, test, loaded, mode).failures]
     except RuleError:
         return None
-    return failures
+    return found
 
 
 def shown(failure: object) -> list[object]:
-    if isinstance(failure, verdict.AlertFailure):
+    if isinstance(failure, failures.AlertFailure):
         return ["alert", failure.case.name, failure.case.eval_ms // 1000, ""]
-    if isinstance(failure, verdict.ExprFailure):
+    if isinstance(failure, failures.ExprFailure):
         return ["expr", failure.case.expr, failure.case.eval_ms // 1000, failure.error]
-    if isinstance(failure, verdict.RuleFailure):
+    if isinstance(failure, failures.RuleFailure):
         return ["rule", failure.error.rule.name, int(failure.error.time), failure.error.message]
-    assert isinstance(failure, verdict.UnknownAlert)
+    assert isinstance(failure, failures.UnknownAlert)
     return ["unknown", failure.case.name, failure.case.eval_ms // 1000, ""]
 
 
@@ -54,11 +54,11 @@ def shown(failure: object) -> list[object]:
 @pytest.mark.parametrize("name", sorted(CASES.keys() - UNKNOWN_ALERTS))
 def test_the_verdict_is_promtools(name, mode):
     case = CASES[name]
-    failures = judged(name, mode)
-    assert (failures is not None) == case["loads"]
-    assert sorted(key(one) for one in failures or ()) == sorted(key(one) for one in case["failures"])
+    found = judged(name, mode)
+    assert (found is not None) == case["loads"]
+    assert sorted(key(one) for one in found or ()) == sorted(key(one) for one in case["failures"])
     # Which of two duplicates is named first is no promise of Prometheus'.
-    mine = {key(one): one[3] for one in failures or () if one[0] == "rule" and "duplicate series" not in one[3]}
+    mine = {key(one): one[3] for one in found or () if one[0] == "rule" and "duplicate series" not in one[3]}
     assert mine.items() <= {key(one): one[3] for one in case["failures"]}.items()
 
 
@@ -68,6 +68,6 @@ def key(failure: list[object]) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", sorted(UNKNOWN_ALERTS))
 def test_an_unknown_alert_fails(name):
-    failures = judged(name, "")
-    assert failures
-    assert {one[0] for one in failures} == {"unknown"}
+    found = judged(name, "")
+    assert found
+    assert {one[0] for one in found} == {"unknown"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from watchkeeper.ruler.rules import Fault
-    from watchkeeper.ruler.unit.verdict import Outcome
+    from watchkeeper.ruler.unit.failures import Outcome
 
 
 class Suite:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchkeeper.engine.gofloat import format_f
 from watchkeeper.engine.labels import format_, format_series, quote
-from watchkeeper.ruler.unit import verdict
+from watchkeeper.ruler.unit import failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from watchkeeper.engine.labels import Labels
     from watchkeeper.engine.results import Value
     from watchkeeper.ruler.rules import Rule
-    from watchkeeper.ruler.unit.verdict import Fired
+    from watchkeeper.ruler.unit.failures import Fired
 
 # How many samples or alerts are listed before the rest is only counted.
 _MOST_LISTED = 20
@@ -31,12 +31,12 @@ class Palette:
         self.bold, self.dim, self.green, self.off, self.red, self.yellow = codes
 
 
-def title(outcome: verdict.Outcome, number: int) -> str:
+def title(outcome: failures.Outcome, number: int) -> str:
     """What a test is called: its name, or its number in the file."""
     return outcome.test.name or f"test {number}"
 
 
-def lines(outcome: verdict.Outcome, path: str, number: int, *, colour: bool = False) -> Iterator[str]:
+def lines(outcome: failures.Outcome, path: str, number: int, *, colour: bool = False) -> Iterator[str]:
     """The failures of one test."""
     tint = Palette(colour)
     name = printable(title(outcome, number))
@@ -54,28 +54,28 @@ def lines(outcome: verdict.Outcome, path: str, number: int, *, colour: bool = Fa
 
 def failure_lines(failure: Any, path: str, tint: Palette) -> Iterator[str]:
     """One failure."""
-    if isinstance(failure, verdict.AlertFailure):
+    if isinstance(failure, failures.AlertFailure):
         return _alert(failure, path, tint)
-    if isinstance(failure, verdict.ExprFailure):
+    if isinstance(failure, failures.ExprFailure):
         return _expr(failure, path, tint)
-    if isinstance(failure, verdict.RuleFailure):
+    if isinstance(failure, failures.RuleFailure):
         return _rule(failure, tint)
-    if isinstance(failure, verdict.UnknownAlert):
+    if isinstance(failure, failures.UnknownAlert):
         return _unknown(failure, path)
     return _ambiguous(failure, path)
 
 
 def summary(failure: Any) -> str:
     """One failure on one line."""
-    if isinstance(failure, verdict.ExprFailure):
+    if isinstance(failure, failures.ExprFailure):
         return f"expression {failure.case.expr} at {duration(failure.case.eval_ms)}: {failure.error or 'other samples'}"
-    if isinstance(failure, verdict.RuleFailure):
+    if isinstance(failure, failures.RuleFailure):
         error = failure.error
         return f"rule {error.rule.name} fails at {error.time:g} s: {error.message}"
     what = "other alerts fire"
-    if isinstance(failure, verdict.UnknownAlert):
+    if isinstance(failure, failures.UnknownAlert):
         what = "no rule has this name"
-    elif isinstance(failure, verdict.AmbiguousAlert):
+    elif isinstance(failure, failures.AmbiguousAlert):
         what = "several rules have this name and the same labels"
     return f"alert {failure.case.name} at {duration(failure.case.eval_ms)}: {what}"
 
@@ -89,7 +89,7 @@ def _head(failure: Any, path: str, tint: Palette) -> str:
     )
 
 
-def _alert(failure: verdict.AlertFailure, path: str, tint: Palette) -> Iterator[str]:
+def _alert(failure: failures.AlertFailure, path: str, tint: Palette) -> Iterator[str]:
     yield _head(failure, path, tint)
     pairs, missing, extra = matched(failure.expected, failure.fired)
     for expected, fired in pairs:
@@ -146,7 +146,7 @@ def _differences(what: str, expected: Labels, fired: Labels, tint: Palette) -> I
         yield f"      fired    {tint.red}{_text(found[name]) if name in found else 'none'}{tint.off}"
 
 
-def _why(labels: Labels, failure: verdict.AlertFailure) -> Iterator[str]:
+def _why(labels: Labels, failure: failures.AlertFailure) -> Iterator[str]:
     """What the alert that is nearest to an expected one did instead."""
     now = failure.case.eval_ms
     best = max(failure.series, key=lambda series: _likeness((labels, ()), (series.key, ())), default=None)
@@ -177,7 +177,7 @@ def _waits(rule: Rule, since: int) -> str:
     return f", and fires at {duration(since + rule.for_ms)} at the earliest (for: {duration(rule.for_ms)})"
 
 
-def _expr(failure: verdict.ExprFailure, path: str, tint: Palette) -> Iterator[str]:
+def _expr(failure: failures.ExprFailure, path: str, tint: Palette) -> Iterator[str]:
     case = failure.case
     expr = printable(" ".join(case.expr.split()))
     yield f"{tint.bold}{path}:{case.line}:{tint.off} expression at {duration(case.eval_ms)}: {expr}"
@@ -211,7 +211,7 @@ def _samples(
         yield f"  {word} and {len(samples) - _MOST_LISTED} more"
 
 
-def _rule(failure: verdict.RuleFailure, tint: Palette) -> Iterator[str]:
+def _rule(failure: failures.RuleFailure, tint: Palette) -> Iterator[str]:
     error = failure.error
     yield (
         f"{tint.bold}{where(error.rule)}:{tint.off} rule {printable(error.rule.name)} of group"
@@ -219,7 +219,7 @@ def _rule(failure: verdict.RuleFailure, tint: Palette) -> Iterator[str]:
     )
 
 
-def _unknown(failure: verdict.UnknownAlert, path: str) -> Iterator[str]:
+def _unknown(failure: failures.UnknownAlert, path: str) -> Iterator[str]:
     from watchkeeper.findings import nearest
 
     name = failure.case.name
@@ -228,7 +228,7 @@ def _unknown(failure: verdict.UnknownAlert, path: str) -> Iterator[str]:
     yield f"  alerts: {printable(known)}{', ...' if len(failure.known) > _MOST_LISTED else ''}"
 
 
-def _ambiguous(failure: verdict.AmbiguousAlert, path: str) -> Iterator[str]:
+def _ambiguous(failure: failures.AmbiguousAlert, path: str) -> Iterator[str]:
     places = ", ".join(where(rule) for rule in failure.rules)
     yield (
         f"{path}:{failure.case.line}: alert {printable(failure.case.name)}: {len(failure.rules)} rules have this name"

@@ -12,100 +12,30 @@ from watchkeeper.ruler.history import Clock
 from watchkeeper.ruler.rules import Fault, RuleError
 from watchkeeper.ruler.run import Ruler, work, worth_arrays
 from watchkeeper.ruler.unit.documents import Quoted
+from watchkeeper.ruler.unit.failures import (
+    AlertFailure,
+    AmbiguousAlert,
+    ExprFailure,
+    Outcome,
+    RuleFailure,
+    UnknownAlert,
+)
 from watchkeeper.ruler.unit.samples import Samples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any
 
     from watchkeeper.engine.labels import Labels
     from watchkeeper.engine.results import Value
     from watchkeeper.promql.nodes import Expr
-    from watchkeeper.ruler.history import AlertSeries, History, RunError
+    from watchkeeper.ruler.history import History
     from watchkeeper.ruler.rules import Rule, RuleGroup
     from watchkeeper.ruler.unit.load import Loaded
     from watchkeeper.ruler.unit.testfile import AlertCase, ExprCase, UnitFile, UnitTest
 
-    # Labels and annotations, both sorted.
-    Fired: TypeAlias = tuple[Labels, Labels]
-
 # What promtool lets a query hold.
 MAX_SAMPLES = 10_000
-
-
-class AlertFailure:
-    """Other alerts fire than are expected, each as labels and annotations. `rules` are those of that name."""
-
-    __slots__ = ("case", "expected", "fired", "rules", "series")
-
-    def __init__(
-        self, case: AlertCase, expected: list[Fired], fired: list[Fired], rules: list[Rule], series: list[AlertSeries]
-    ) -> None:
-        self.case = case
-        self.expected = expected
-        self.fired = fired
-        self.rules = rules
-        self.series = series
-
-
-class UnknownAlert:
-    """A test asks for an alert that no rule file has; `known` are the names there are."""
-
-    __slots__ = ("case", "known")
-
-    def __init__(self, case: AlertCase, known: list[str]) -> None:
-        self.case = case
-        self.known = known
-
-
-class AmbiguousAlert:
-    """A test asks for an alert that several rules of the same labels make."""
-
-    __slots__ = ("case", "rules")
-
-    def __init__(self, case: AlertCase, rules: list[Rule]) -> None:
-        self.case = case
-        self.rules = rules
-
-
-class ExprFailure:
-    """An expression gives other samples than are expected, or none at all for the reason in `error`."""
-
-    __slots__ = ("case", "error", "expected", "found")
-
-    def __init__(
-        self,
-        case: ExprCase,
-        expected: list[tuple[Labels, Value]],
-        found: list[tuple[Labels, Value]],
-        error: str = "",
-    ) -> None:
-        self.case = case
-        self.expected = expected
-        self.found = found
-        self.error = error
-
-
-class RuleFailure:
-    """A rule failed in an evaluation: the test ends there."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: RunError) -> None:
-        self.error = error
-
-
-class Outcome:
-    """What came of one test. `cyclic` are rules that read themselves."""
-
-    __slots__ = ("checks", "cyclic", "failures", "skipped", "test")
-
-    def __init__(self, test: UnitTest) -> None:
-        self.test = test
-        self.failures: list[Any] = []
-        self.cyclic: list[Rule] = []
-        self.checks = 0
-        self.skipped = 0  # checks that were not made because a rule had failed
 
 
 def run(file: UnitFile, test: UnitTest, loaded: Loaded, mode: str = "") -> Outcome:
@@ -164,12 +94,7 @@ def _alert(
         (tuple(sorted({**one.labels, "alertname": case.name}.items())), tuple(sorted(one.annotations.items())))
         for one in case.expected
     )
-    series = [
-        one
-        for outcome in history.outcomes
-        if outcome.rule.is_alert and outcome.rule.name == case.name
-        for one in outcome.alerts
-    ]
+    series = history.alerts(case.name)
     firing = [one for one in series if one.state(index) == "firing"]
     if not expected and not firing:
         return None
