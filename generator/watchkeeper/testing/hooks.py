@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.settings import Settings
     from watchkeeper.testing.bench import Bench
-    from watchkeeper.testing.runs import Run
+    from watchkeeper.testing.evaluated import Evaluated
 
 _SHOWN = "watchkeeper_alerts"
 
@@ -25,7 +25,7 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.ledger = ledger.open_()
-        self.early: list[Run] = []  # made while fixtures were set up: a later test may be the one that asserts
+        self.early: list[Evaluated] = []  # made while fixtures were set up: a later test may be the one that asserts
         self.partial = False  # whether tests were left out, which may be the ones
         self.wants_coverage = bool(config.option.alert_coverage or config.option.alert_coverage_fail)
         self.coverage: Coverage | None = None
@@ -139,6 +139,6 @@ def _told(findings: list[Any]) -> str:
     return "\n".join(map(to_text, findings))
 
 
-def _forgotten(runs: list[Run]) -> str:
+def _forgotten(runs: list[Evaluated]) -> str:
     places = ", ".join(str(run.place) for run in runs)
     return f"nothing was asserted of the run made at {places}: call run.fires(...), run.silent(...) or the like"

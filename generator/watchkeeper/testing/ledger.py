@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from watchkeeper.ruler.rules import Rule
-    from watchkeeper.testing.runs import Run
+    from watchkeeper.testing.evaluated import Evaluated
 
 FIRES = "fires"
 SILENT = "silent"
@@ -23,10 +23,10 @@ class Ledger:
     __slots__ = ("runs", "shown")
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[Evaluated] = []
         self.shown: set[tuple[str, str, str]] = set()
 
-    def turn(self) -> tuple[list[Run], set[tuple[str, str, str]]]:
+    def turn(self) -> tuple[list[Evaluated], set[tuple[str, str, str]]]:
         """Hand over what was noted, and start anew."""
         noted = self.runs, self.shown
         self.runs, self.shown = [], set()
@@ -49,7 +49,7 @@ def close(ledger: Ledger) -> None:
         _open.remove(ledger)
 
 
-def note_run(run: Run) -> None:
+def note_run(run: Evaluated) -> None:
     """A run was made."""
     if _open:
         _open[-1].runs.append(run)
