@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from watchkeeper.fields import fit, flag, hold, names, numbers, text
 from watchkeeper.findings import Place, caller
 
 
@@ -32,8 +33,8 @@ class not_(str):  # noqa: N801 - as `re`
 
 def selector(name: str, /, **matchers: str) -> str:
     """Return the PromQL selector `name{label="value",...}`, the labels in the order given."""
-    parts = [f"{label}{_operator(value)}{quote(value)}" for label, value in matchers.items()]
-    return f"{name}{{{','.join(parts)}}}" if parts else name
+    parts = [f"{label}{_operator(value)}{quote(fit(name, label, value, text))}" for label, value in matchers.items()]
+    return f"{name}{{{','.join(parts)}}}" if parts else str(name)
 
 
 def _operator(value: str) -> str:
@@ -90,9 +91,7 @@ class Metric(Selectable):
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, str):  # labels="gpu" would be three labels
-            raise TypeError(f'{self.name}: labels must be a tuple of names, such as ("{self.labels}",)')
-        object.__setattr__(self, "labels", tuple(self.labels))
+        hold(self, name=text, help=text, labels=names, unit=text, external=flag)
 
     def series(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the family's series, and the labels of each without target labels."""
@@ -129,7 +128,7 @@ class Histogram(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "buckets", tuple(map(float, self.buckets)))
+        hold(self, buckets=numbers)
 
     @property
     def bucket(self) -> Series:

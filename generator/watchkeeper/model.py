@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from watchkeeper.contract import Selectable
+from watchkeeper.fields import Unfit, duration, hold, several, text, texts_by_name, whole
 from watchkeeper.findings import Place, caller, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from watchkeeper.promql.threshold import Threshold
@@ -42,8 +42,18 @@ class Severity(str, Enum):
         return self.value
 
 
-def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType(dict(mapping))
+def _promql(value: object) -> str:
+    """The form of PromQL: text, or what has a name in it, which stands for that name."""
+    try:
+        return text(str(value) if isinstance(value, Selectable) else value)
+    except Unfit:
+        raise Unfit(f"must be a string of PromQL, not {type(value).__name__}") from None
+
+
+def _severity(value: object) -> str:
+    """The form of a severity: one of ours, or the text, of which a check says that it is none."""
+    held = value if isinstance(value, Severity) else text(value)
+    return next((severity for severity in Severity if severity == held), held)
 
 
 Definition = TypeVar("Definition", "Alert", "Recording", "Group")
@@ -77,7 +87,7 @@ class Recording(Selectable):
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _frozen(self.labels))
+        hold(self, name=text, expr=_promql, labels=texts_by_name, unit=text)
 
 
 @dataclass(frozen=True)
@@ -106,8 +116,9 @@ class Alert:
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _frozen(self.labels))
-        object.__setattr__(self, "annotations", _frozen(self.annotations))
+        hold(self, name=text, expr=_promql, severity=_severity, team=text, summary=text, description=text, runbook=text)
+        hold(self, for_=duration, keep_firing_for=duration, priority=text, panel=text)
+        hold(self, labels=texts_by_name, annotations=texts_by_name)
 
     @property
     def threshold(self) -> Threshold:
@@ -154,10 +165,13 @@ class Group:
 
     `interval` and `query_offset` are durations, empty for the server's default; `limit` is the most alerts or series
     that one rule may make, 0 for no limit; `labels` are added to every rule's.
+
+    A group among the rules stands for its rules, with its labels added to theirs. It can't bring an interval, a
+    query_offset or a limit of its own.
     """
 
     name: str
-    rules: Sequence[Rule]
+    rules: Sequence[Rule]  # groups too, when it is made
     interval: str = field(default="", kw_only=True)
     query_offset: str = field(default="", kw_only=True)
     limit: int = field(default=0, kw_only=True)
@@ -165,8 +179,9 @@ class Group:
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", tuple(_flat(self.rules)))
-        object.__setattr__(self, "labels", _frozen(self.labels))
+        hold(self, name=text, interval=duration, query_offset=duration, limit=whole, labels=texts_by_name)
+        hold(self, rules=several(Alert, Recording, Group))
+        object.__setattr__(self, "rules", tuple(_flat(self)))
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
@@ -174,12 +189,28 @@ class Group:
         return tuple(rule for rule in self.rules if isinstance(rule, Alert))
 
 
-def _flat(rules: Iterable[Any]) -> Iterable[Rule]:
+def _flat(group: Group) -> Iterator[Rule]:
     """Yield the rules, and those of groups among them: what a function with parameters returns can be a part."""
-    for rule in rules:
-        if isinstance(rule, Group):
-            yield from rule.rules
-        elif isinstance(rule, (Alert, Recording)):
+    for rule in group.rules:
+        if not isinstance(rule, Group):
             yield rule
-        else:
-            raise TypeError(f"a Group holds Alert and Recording, not {type(rule).__name__}: {rule!r:.80}")
+            continue
+        for setting in ("interval", "query_offset", "limit"):
+            inner, outer = getattr(rule, setting), getattr(group, setting)
+            if inner and inner != outer:
+                raise DefinitionError(
+                    f"group {group.name}: the group {rule.name} in it has {setting}={inner!r}, and a group has one for "
+                    f"all its rules: {f'{outer!r} here' if outer else 'none here'}",
+                    group.place,
+                    f"give {group.name} {setting}={inner!r}, or keep {rule.name} a group of its own",
+                )
+        yield from (_labelled(part, rule.labels) for part in rule.rules)
+
+
+def _labelled(rule: Rule, labels: Mapping[str, str]) -> Rule:
+    """Return the rule with a group's labels as Prometheus adds them: what the rule says itself stays."""
+    own = set(rule.labels)
+    if isinstance(rule, Alert):
+        own |= {"severity", "team", *(["priority"] if rule.priority else [])}
+    added = {name: value for name, value in labels.items() if name not in own}
+    return dataclasses.replace(rule, labels={**added, **rule.labels}) if added else rule

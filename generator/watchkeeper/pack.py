@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.contract import Metric
+from watchkeeper.discovery import modules, taken
+from watchkeeper.fields import fit, hold, names, optional, several, text, texts_by_name
 from watchkeeper.findings import Place, caller, nearest
 from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
-from watchkeeper.runbook import Runbook, read_pages
+from watchkeeper.runbook import PageError, Runbook, read_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import ModuleType
 
 # A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
 Dashboard = Any
@@ -46,42 +47,64 @@ class Pack:
     loose: tuple[Rule, ...] = ()
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        hold(self, metrics=several(Metric), groups=several(Group), dashboards=several(object, what="dashboards"))
+        hold(self, target_labels=names, runbooks=optional(several(Runbook)))
+        hold(self, removed=several(Removed), loose=several(Alert, Recording))
+
     @classmethod
     def discover(
         cls, *packages: str, target_labels: tuple[str, ...] = ("job", "instance"), runbooks: str | None = None
     ) -> Pack:
-        """Return a pack of what the modules of these packages made: metrics, groups, and functions named `dashboard`.
+        """Return a pack of what the modules of these packages made: metrics, groups, dashboards.
 
-        What a module only imported is not its own and is left out. `runbooks` is the package whose Markdown files are
-        the runbook pages.
+        Definitions may also stand in a list, a tuple, a dict or a class. A dashboard is what has a name that starts
+        with `dashboard` or ends in `_dashboard`: a function of the pack, a dict, an object that becomes JSON. What a
+        module only imported is not its own and is left out. `runbooks` is the package whose Markdown files are the
+        runbook pages.
 
         Raises:
             ImportError: a package does not exist, or a module fails to import.
+            DefinitionError: a name that no package can have, or a runbook page that can't be read.
         """
         place = caller()
+        fit("Pack.discover", "packages", packages, names)
+        target_labels = fit("Pack.discover", "target_labels", target_labels, names)
+        fit("Pack.discover", "runbooks", runbooks, optional(text))
+        for package in (*packages, *([] if runbooks is None else [runbooks])):
+            if not package or package.startswith("."):
+                raise DefinitionError(f'Pack.discover: "{package}" is no package', place, 'write "acme.monitoring"')
         metrics: list[Metric] = []
         groups: list[Group] = []
         rules: list[Rule] = []
         dashboards: list[Dashboard] = []
-        for module in _modules(packages):
-            for name, value in vars(module).items():
-                made = getattr(getattr(value, "place", None), "module", None) == module.__name__
-                if isinstance(value, Metric) and made:
-                    metrics.append(value)
-                elif isinstance(value, Group) and made:
-                    groups.append(value)
-                elif isinstance(value, (Alert, Recording)) and made:
-                    rules.append(value)
-                elif _is_dashboard(name, value, module):
-                    dashboards.append(value)
+        used: list[tuple[set[int], set[tuple[type, str]]]] = []
+        found = list(modules(packages))
+        for module in found:
+            made, drawn, held = taken(module, found)
+            metrics += [one for one in made if isinstance(one, Metric)]
+            rules += [one for one in made if isinstance(one, (Alert, Recording))]
+            dashboards += drawn
+            groups += (own := [one for one in made if isinstance(one, Group)])
+            used.append((held, {(type(rule), rule.name) for group in own for rule in group.rules}))
         grouped = {id(rule) for group in groups for rule in group.rules}
+
+        def is_loose(rule: Rule) -> bool:
+            # A group may hold a changed copy: one of the rule's name, in a module that has the rule.
+            copied = any(id(rule) in held and (type(rule), rule.name) in names for held, names in used)
+            return id(rule) not in grouped and not copied
+
+        try:
+            pages = None if runbooks is None else read_pages(runbooks)
+        except PageError as error:
+            raise DefinitionError(error.message, error.place, "save it as UTF-8 text") from None
         return cls(
             metrics=_once(metrics),
             groups=_once(groups),
             dashboards=_once(dashboards),
-            target_labels=tuple(target_labels),
-            runbooks=None if runbooks is None else read_pages(runbooks),
-            loose=tuple(rule for rule in _once(rules) if id(rule) not in grouped),
+            target_labels=target_labels,
+            runbooks=pages,
+            loose=tuple(rule for rule in _once(rules) if is_loose(rule)),
             place=place,
         )
 
@@ -150,6 +173,8 @@ class Pack:
             DefinitionError: there is none of that name, or no reason is given.
         """
         place = caller()
+        fit("Pack.without", "name", name, text)
+        fit("Pack.without", "reason", reason, text)
         if not reason.strip():
             raise DefinitionError(f'without("{name}") needs a reason', place, "say why: the next reader will ask")
         removed = (*self.removed, Removed(name, reason, place))
@@ -176,6 +201,7 @@ class Pack:
             DefinitionError: there is none of that name, or it has no such field, or no one threshold.
         """
         changes["place"] = place = caller()
+        fit("Pack.replace", "name", name, text)
         if any(group.name == name for group in self.groups):
             groups = tuple(changed_copy(group, changes) if group.name == name else group for group in self.groups)
             return dataclasses.replace(self, groups=groups)
@@ -199,6 +225,7 @@ class Pack:
             DefinitionError: no alert is that team's.
         """
         place = caller()
+        teams = fit("Pack.reassign", "teams", teams, texts_by_name)
         known = sorted({alert.team for alert in self.alerts.values()})
         for team in teams:
             if team not in known:
@@ -225,23 +252,6 @@ class Pack:
         gone = [f" (removed at {r.place}: {r.reason})" for r in self.removed if r.name == name]
         message = f'the pack has no "{name}"{"".join(gone[:1]) or nearest(name, names)}'
         return DefinitionError(message, place, f"it has {', '.join(names)}" if 0 < len(names) <= 20 else "")
-
-
-def _modules(packages: tuple[str, ...]) -> Iterator[ModuleType]:
-    """Yield the modules of the packages, each package's own first, in the order of their names."""
-    import importlib
-    import pkgutil
-
-    for package in packages:
-        module = importlib.import_module(package)
-        yield module
-        for info in sorted(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{package}."), key=lambda i: i.name):
-            yield importlib.import_module(info.name)
-
-
-def _is_dashboard(name: str, value: object, module: ModuleType) -> bool:
-    named = name == "dashboard" or name.endswith("_dashboard")
-    return named and callable(value) and getattr(value, "__module__", None) == module.__name__
 
 
 def _can_be_json(value: object) -> bool:

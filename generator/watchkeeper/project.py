@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.checks import PARTS, WHOLE, run
 from watchkeeper.findings import Excerpt, Finding, Place, sort
-from watchkeeper.load import explain
+from watchkeeper.load import explain, foreign
 from watchkeeper.promql import ParseError, parse, walk
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
@@ -127,15 +129,18 @@ def _board(
 ) -> Board:
     place = _place(source, whole.pack)
     try:
-        rendered, findings = to_classic(
-            whole.pack.build(source),
-            place=place,
-            alerts=alerts,
-            removed=removed,
-            runbook_url=whole.settings.runbook,
-            grafana=whole.settings.targets.grafana,
-        )
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
+        with foreign():
+            rendered, findings = to_classic(
+                whole.pack.build(source),
+                place=place,
+                alerts=alerts,
+                removed=removed,
+                runbook_url=whole.settings.runbook,
+                grafana=whole.settings.targets.grafana,
+            )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a dashboard is the user's function and may raise anything
         finding = explain(error, "making the dashboard", whole.settings.root)
         return Board(None, {}, (), [finding if finding.place else replace(finding, place=place)])
     file = {f"dashboards/{rendered.uid}.json": to_text(rendered.model)}
@@ -154,8 +159,12 @@ def _runbooks(pack: Pack, settings: Settings, panel_of: dict[str, tuple[str, int
 
 
 def _place(source: Dashboard, pack: Pack) -> Place:
-    code = getattr(source, "__code__", None)
-    return Place(code.co_filename, code.co_firstlineno) if code else pack.place
+    """Return where the dashboard's function is written, one in a partial or of a class too; else the pack's place."""
+    while isinstance(source, partial):
+        source = source.func
+    function = source if isinstance(source, (FunctionType, MethodType)) else vars(type(source)).get("__call__")
+    code = getattr(function, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else pack.place
 
 
 def panels_of(pack: Pack, dashboards: Iterable[Rendered]) -> dict[str, list[tuple[str, str, int]]]:

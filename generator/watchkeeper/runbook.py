@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from watchkeeper.fields import hold, text
 from watchkeeper.findings import Place
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ _HEADING = re.compile(r"## +(.+?) *")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
 
 
+class PageError(ValueError):
+    """A page that can't be read. `place` is the file."""
+
+    def __init__(self, message: str, place: Place) -> None:
+        super().__init__(message)
+        self.message, self.place = message, place
+
+
 @dataclass(frozen=True)
 class Runbook:
     """A page of Markdown: a section for each of `SECTIONS`, and in it `{expr}`, `{threshold}`, `{for}` of the alert."""
@@ -37,6 +46,9 @@ class Runbook:
     name: str
     text: str
     place: Place = field(compare=False)
+
+    def __post_init__(self) -> None:
+        hold(self, name=text, text=text)
 
     @property
     def sections(self) -> dict[str, str]:
@@ -74,6 +86,7 @@ def read_pages(package: str) -> tuple[Runbook, ...]:
 
     Raises:
         ImportError: there is no such package.
+        PageError: a page can't be read, or is no UTF-8.
     """
     from importlib.resources import files
 
@@ -84,5 +97,13 @@ def _pages(entries: Iterable[object]) -> Iterator[Runbook]:
     for entry in entries:
         name = entry.name  # type: ignore[attr-defined]
         if name.endswith(".md"):
-            text = entry.read_text(encoding="utf-8")  # type: ignore[attr-defined]
-            yield Runbook(name[:-3], text, Place(str(entry), 1))
+            place = Place(str(entry), 1)
+            try:
+                body = entry.read_text(encoding="utf-8")  # type: ignore[attr-defined]
+            except UnicodeDecodeError as error:
+                raise PageError(
+                    f"the runbook page {name} is not UTF-8: {error.reason} at {error.start}", place
+                ) from None
+            except OSError as error:
+                raise PageError(f"the runbook page {name} can't be read: {error.strerror or error}", place) from None
+            yield Runbook(name[:-3], body, place)

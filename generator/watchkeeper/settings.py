@@ -38,7 +38,7 @@ class Settings:
     `root`: the folder of pyproject.toml; generated files go below it. `definitions`: `module:PACK`. `teams`: the teams
     that may own an alert, empty for any. `runbook_url`: where runbook pages are, `{runbook}` in it stands for the name
     of the page, else the name is put behind. `grafana_url`: where Grafana is, for links from alerts to panels. Without
-    a URL, alerts carry no such link.
+    a URL, or with an empty one, alerts carry no such link.
     """
 
     root: Path
@@ -78,7 +78,7 @@ def load_settings(start: Path) -> Settings:
 
 def _table(path: Path) -> dict[str, Any] | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         return None
     except NotADirectoryError:
@@ -93,6 +93,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         document = toml.loads(text)
     except toml.TOMLDecodeError as error:
         raise SettingsError([Finding("settings/file", f"is not TOML: {error}", Place(str(path)))]) from error
+    except RecursionError:  # tomllib calls itself for each level
+        raise SettingsError([Finding("settings/file", "is nested too deep to be read", Place(str(path)))]) from None
     tools = document.get("tool", {})
     table = tools.get("watchkeeper") if isinstance(tools, dict) else tools
     if table is not None and not isinstance(table, dict):
@@ -124,7 +126,7 @@ class _Reader:
                     self.fault("settings/value", "teams must be a list of names", 'write teams = ["inference-sre"]')
             elif not isinstance(value, str):
                 self.fault("settings/value", f"{key} must be a string, not {value!r}")
-            elif key.endswith("_url") and not re.match(r"https?://\S+\Z", value):
+            elif value and key.endswith("_url") and not re.match(r"(?i:https?)://\S+\Z", value):
                 self.fault("settings/value", f'{key} is not an address: "{value}"', "write https://host/path")
             else:
                 values[key] = value

@@ -193,3 +193,53 @@ def test_a_progress_bar_past_two_seconds_on_a_terminal_only(project):
     edit(project, "PACK = Pack(", slow + "PACK = Pack(dashboards=tuple(slow(n) for n in range(4)), ")
     assert "dashboards [" in in_a_terminal(project, "check")
     assert "dashboards [" not in run(project, "check").stderr
+
+
+def shell(folder, line):
+    """Run a line of shell with `watchkeeper` on its path."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = ["sh", "-c", line]
+    env = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("line", ["--version", "--help", "generate --check"])
+def test_a_full_disk_behind_standard_output(project, line):
+    done = shell(project, f"watchkeeper {line} > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr.endswith("watchkeeper: the output can't be written: No space left on device\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_closed_streams(project):
+    done = shell(project, "watchkeeper generate --check >&-")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert done.stderr.endswith("run `watchkeeper generate`\n")
+    for line in ("check 2>&-", "generate 2>&- >&- <&-", "generate --check 2>&- >&-", "check 2>/dev/full; true"):
+        done = shell(project, f"watchkeeper {line}")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+WORDLESS = "def dashboard(pack):\n  import os, sys\n  {}\nPACK = Pack(dashboards=(dashboard,), "
+
+
+@pytest.mark.parametrize(
+    "line", ["sys.exit(0)", "os._exit(0)", "raise GeneratorExit", "sys.setrecursionlimit(90); 1 / 0"]
+)
+def test_a_dashboard_that_ends_the_program_is_an_error(project, line):
+    edit(project, "PACK = Pack(", WORDLESS.format(line))
+    for arguments in (["check"], ["generate"], ["generate", "--check"]):
+        done = run(project, *arguments)
+        assert done.returncode == 1
+        assert "acme.py:11: error[load/import] making the dashboard failed: " in done.stderr
+        assert "Traceback" not in done.stderr
+    assert generated(project) == []
+
+
+@pytest.mark.parametrize("line", ["import os; os._exit(0)", "sys.exit(0)", "raise Odd"])
+def test_definitions_that_end_the_program_are_an_error(project, line):
+    edit(project, "PACK = ", f"import sys\nclass Odd(BaseException): pass\n{line}\nPACK = ")
+    for arguments in (["check"], ["generate"], ["generate", "--check"]):
+        done = run(project, *arguments)
+        assert done.returncode == 1
+        assert 'acme.py:11: error[load/import] importing "acme" failed: ' in done.stderr

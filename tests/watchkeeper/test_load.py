@@ -20,6 +20,7 @@ def project(tmp_path):
     yield load
     sys.path[:] = path
     sys.modules.pop("defs", None)
+    sys.modules.pop("acme", None)
 
 
 def test_a_pack(project):
@@ -73,3 +74,42 @@ def test_a_module_that_is_not_there(tmp_path, project):
         project("", "nowhere.at.all:PACK")
     assert "No module named 'nowhere'" in caught.value.finding.message
     assert str(tmp_path) in caught.value.finding.fix
+
+
+@pytest.mark.parametrize("text", ["class Odd(BaseException): pass\nraise Odd", "import os\nos._exit(0)"])
+def test_whatever_ends_the_import_is_a_finding(project, text):
+    with pytest.raises(LoadError) as caught:
+        project(text)
+    assert caught.value.finding.place.line == 2
+
+
+def test_a_child_of_the_users_may_end_itself(project):
+    text = "import os\nif not (pid := os.fork()): os._exit(7)\nSTATUS = os.waitpid(pid, 0)[1] >> 8\nPACK = Pack()"
+    project(f"from watchkeeper import Pack\n{text}")
+    assert sys.modules["defs"].STATUS == 7
+
+
+def test_a_recursion_limit_of_the_users_is_put_back(project):
+    limit = sys.getrecursionlimit()
+    project("import sys\nfrom watchkeeper import Pack\nsys.setrecursionlimit(900)\nPACK = Pack()")
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_wrong_type_is_told_at_the_users_line(project):
+    text = "\n\nAlert('X', expr=None, severity='info', team='t', summary='s')"
+    with pytest.raises(LoadError) as caught:
+        project(f"from watchkeeper import Alert{text}")
+    finding = caught.value.finding
+    assert (finding.check, finding.place.line) == ("load/definition", 3)
+    assert finding.message == "alert X: expr must be a string of PromQL, not NoneType"
+
+
+def test_a_folder_that_is_no_regular_package(tmp_path, project):
+    (tmp_path / "acme").mkdir()
+    with pytest.raises(LoadError, match='acme has no "PACK"'):
+        project("", "acme:PACK")
+
+
+def test_a_module_whose_own_getattr_fails(project):
+    with pytest.raises(LoadError, match="ImportError: lazily"):
+        project("def __getattr__(name):\n  raise ImportError('lazily')")

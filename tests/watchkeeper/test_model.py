@@ -77,7 +77,7 @@ def test_a_replacement_that_cannot_be(changes, message):
 def test_a_group_takes_what_a_function_returns():
     inner = Group("inner", [Recording("a:b:c", "up")])
     assert Group("outer", [inner, alert()]).rules == (inner.rules[0], alert())
-    with pytest.raises(TypeError, match="a Group holds Alert and Recording, not str"):
+    with pytest.raises(TypeError, match="group outer: rules must hold Alert, Recording or Group only, not str"):
         Group("outer", ["up == 0"])
 
 
@@ -89,3 +89,27 @@ def test_a_recording_rule_formats_to_its_name():
 
 def test_deepcopy():
     assert copy.copy(alert()) == alert()
+
+
+def inner(**fields):
+    return Group("inner", [Recording("a:b:c", "up"), alert(labels={"tier": "gold"})], **fields)
+
+
+def test_the_labels_of_a_group_in_a_group_go_to_its_rules():
+    outer = Group("outer", [inner(labels={"tier": "iron", "team": "x", "site": "a"})], labels={"site": "b"})
+    assert [dict(rule.labels) for rule in outer.rules] == [
+        {"tier": "iron", "team": "x", "site": "a"},
+        {"tier": "gold", "site": "a"},  # the alert's own tier, and the team that is its field
+    ]
+
+
+@pytest.mark.parametrize("field", [{"interval": "1m"}, {"query_offset": "1m"}, {"limit": 3}])
+def test_a_group_in_a_group_has_no_settings_of_its_own(field):
+    assert len(Group("outer", [inner(**field)], **field).rules) == 2
+    assert len(Group("outer", [inner()], **field).rules) == 2
+    name, value = next(iter(field.items()))
+    with pytest.raises(DefinitionError) as caught:
+        Group("outer", [inner(**field), alert()])
+    assert caught.value.message.startswith(f"group outer: the group inner in it has {name}={value!r}")
+    assert caught.value.place.file == __file__
+    assert f"give outer {name}={value!r}" in caught.value.fix

@@ -1,5 +1,7 @@
 """Packs: discovered, extended, overridden."""
 
+import functools
+import os
 import sys
 import textwrap
 
@@ -152,3 +154,142 @@ def test_what_cannot_be_done_says_why_and_where(pack, change, message):
         change(pack)
     assert caught.value.message.startswith(message)
     assert caught.value.place.file == __file__
+
+
+ALERT = 'Alert("{}", expr="up == 0", severity="critical", team="sre", summary="Down", runbook="down")'
+
+
+def test_discover_walks_folders_that_are_no_regular_packages(package):
+    root = package(acme__base="")
+    for folder in ("alerts/site", "tests", "data"):
+        (root / "acme" / folder).mkdir(parents=True)
+    (root / "acme/alerts/site/gpu.py").write_text(f"from watchkeeper import *\nG = Group('g', [{ALERT.format('A')}])")
+    (root / "acme/alerts/loop").symlink_to("..")
+    (root / "acme/tests/test_x.py").write_text("1 / 0")
+    (root / "acme/__main__.py").write_text("1 / 0")
+    (root / "acme/data/x.json").write_text("{}")
+    assert list(Pack.discover("acme").alerts) == ["A"]
+
+
+def test_discover_looks_into_containers_and_classes(package):
+    package(
+        acme__rules=f"""
+            from watchkeeper import Alert, Gauge, Group, Recording
+            GROUPS = [Group("one", [{ALERT.format("A")}]), [Group("two", [{ALERT.format("B")}])]]
+            LOOSE = {{"x": Recording("a:b:c", "up"), "again": GROUPS}}
+            LOOSE["itself"] = LOOSE
+            class Metrics:
+                UP = Gauge("ours", "Ours.")
+        """
+    )
+    found = Pack.discover("acme")
+    assert [group.name for group in found.groups] == ["one", "two"]
+    assert [rule.name for rule in found.loose] == ["a:b:c"]
+    assert [metric.name for metric in found.metrics] == ["ours"]
+
+
+def test_discover_takes_dashboards_of_any_kind(package):
+    package(
+        lib__views="x_dashboard = {'uid': 'theirs'}\ndef make(pack, uid='made'): return {'uid': uid}",
+        acme__views="""
+            import functools
+            import watchkeeper.dashboards as dashboards_library
+            from lib.views import make, x_dashboard
+            class Maker:
+                def __call__(self, pack): return {"uid": "called"}
+            class Dashboard: pass
+            dashboard = {"uid": "plain"}
+            gpu_dashboard = functools.partial(make, uid="partial")
+            called_dashboard = Maker()
+            def dashboard_gpu(pack): return {"uid": "prefix"}
+            def dashboards(pack): return {"uid": "plural"}
+            SITE_DASHBOARD = {"title": "Constant"}
+            dashboard_list = [lambda pack: {"uid": "listed"}]
+            dashboard_colours = {"good": "green"}
+            DASHBOARD_UID = "gpu"
+            dashboard_again = dashboard
+        """,
+    )
+    found = Pack.discover("acme")
+    built = [found.build(dashboard) for dashboard in found.dashboards]
+    assert [dashboard.get("uid", "") for dashboard in built] == [
+        "plain", "partial", "called", "prefix", "plural", "", "listed",
+    ]  # fmt: skip
+
+
+def test_a_rule_is_not_loose_if_a_group_has_a_changed_copy(package):
+    package(
+        acme__rules=f"""
+            from watchkeeper import Alert, Group
+            X, Y, Z = {ALERT.format("X")}, {ALERT.format("Y")}, {ALERT.format("Z")}
+            GROUP = Group("g", [X.replace(for_="5m")])
+        """,
+        acme__views="""
+            from acme.rules import Y
+            from watchkeeper import Group
+            GROUP = Group("h", [Y.replace(for_="5m")])
+        """,
+    )
+    assert [rule.name for rule in Pack.discover("acme").loose] == ["Z"]
+
+
+@pytest.mark.parametrize("name", ["", ".x"])
+def test_discover_tells_a_name_that_is_none(name):
+    for discover in (lambda: Pack.discover(name), lambda: Pack.discover(runbooks=name)):
+        with pytest.raises(DefinitionError, match=f'Pack.discover: "{name}" is no package'):
+            discover()
+
+
+def test_a_runbook_page_that_cannot_be_read_is_named(package):
+    root = package(acme__runbooks__x="")
+    page = root / "acme/runbooks/gpu.md"
+    page.write_bytes(b"# \xff")
+    with pytest.raises(DefinitionError, match=r"the runbook page gpu\.md is not UTF-8") as caught:
+        Pack.discover("acme", runbooks="acme.runbooks")
+    assert caught.value.place.file == str(page)
+    page.unlink()
+    page.mkdir()
+    with pytest.raises(DefinitionError, match=r"the runbook page gpu\.md can't be read: Is a directory"):
+        Pack.discover("acme", runbooks="acme.runbooks")
+
+
+class Dumb(Exception):  # noqa: N818
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+class Odd(BaseException):
+    pass
+
+
+def raising(error):
+    def dashboard(_):
+        raise error
+
+    return dashboard
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda _: sys.exit(0), "making the dashboard failed: SystemExit: 0"),
+        (lambda _: os._exit(0), "making the dashboard failed: SystemExit: os._exit(0)"),
+        (raising(Dumb()), "making the dashboard failed: Dumb"),
+        (raising(Odd("what")), "making the dashboard failed: Odd: what"),
+        (raising(ValueError("\n")), "making the dashboard failed: ValueError"),
+        (raising(ValueError("\n\nfirst\nsecond")), "making the dashboard failed: ValueError: first"),
+        (functools.partial(raising(KeyError("x"))), "making the dashboard failed: KeyError: 'x'"),
+        (lambda _: sys.setrecursionlimit(10**9) or {}["x"], "making the dashboard failed: KeyError: 'x'"),
+    ],
+)
+def test_whatever_a_dashboard_raises_is_a_finding(tmp_path, function, message):
+    limit, leave = sys.getrecursionlimit(), os._exit
+    _, findings = build(Pack(dashboards=(function,)), Settings(root=tmp_path))
+    assert [finding.message for finding in findings] == [message]
+    assert findings[0].place.file == __file__
+    assert (sys.getrecursionlimit(), os._exit) == (limit, leave)
+
+
+def test_an_interrupt_is_no_finding(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        build(Pack(dashboards=(raising(KeyboardInterrupt()),)), Settings(root=tmp_path))

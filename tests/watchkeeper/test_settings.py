@@ -96,3 +96,19 @@ def test_a_file_that_is_no_text(tmp_path):
     (tmp_path / "pyproject.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match="can't be read"):
         load_settings(tmp_path)
+
+
+def test_a_byte_order_mark(tmp_path):
+    (tmp_path / "pyproject.toml").write_bytes(b'\xef\xbb\xbf[tool.watchkeeper]\ndefinitions = "a:B"')
+    assert load_settings(tmp_path).definitions == "a:B"
+
+
+def test_an_empty_address_is_none(tmp_path):
+    settings = read(tmp_path, '[tool.watchkeeper]\nrunbook_url = ""\ngrafana_url = "HTTPS://grafana.example.com"')
+    assert settings.runbook("x") == ""
+    assert settings.panel("uid", 7).startswith("HTTPS://grafana.example.com/d/uid")
+
+
+def test_toml_that_is_nested_too_deep(tmp_path):
+    with pytest.raises(SettingsError, match="nested too deep"):
+        read(tmp_path, "x = " + "[" * 5000)

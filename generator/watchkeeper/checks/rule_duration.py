@@ -32,16 +32,17 @@ def check(project: Project) -> Iterator[Finding]:
                     yield from _check(f"alert {rule.name}", field, value, rule.place)
 
 
-def _check(owner: str, field: str, value: object, place: Place) -> Iterator[Finding]:
-    if value == "" or (isinstance(value, str) and milliseconds(value) is not None):
+def _check(owner: str, field: str, value: str, place: Place) -> Iterator[Finding]:
+    if value == "" or milliseconds(value) is not None:
         return
     fix = f'write "{mend(value)}"' if mend(value) else 'write a number and a unit, such as "5m" or "1h30m"'
     yield Finding(ID, f"{owner}: {field} is no duration: {value!r}", place, why="Prometheus refuses the file", fix=fix)
 
 
-def mend(value: object) -> str:
+def mend(value: str) -> str:
     """Return the duration that value was probably meant to be, empty where there is none."""
     words = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "day": "d", "week": "w"}
-    text = f"{value}s" if isinstance(value, int) else re.sub(r"\s+", "", str(value)).lower()
+    text = re.sub(r"\s+", "", value).lower()
+    text = f"{text}s" if text.isdecimal() else text
     text = re.sub(r"[a-z]+", lambda match: words.get(match[0].removesuffix("s"), match[0]), text)
     return text if milliseconds(text) else ""

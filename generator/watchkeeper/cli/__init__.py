@@ -1,10 +1,12 @@
 """The command line: one thin module a verb. Heavy imports happen inside the verbs, so that `--help` is quick."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Run `watchkeeper`, or say which extra to install where click is missing."""
+    _open_closed_streams()
     try:
         import click  # noqa: F401 - only asked whether it is there
     except ModuleNotFoundError:
@@ -16,4 +18,31 @@ def main() -> None:
 
     gc.disable()  # a command makes large trees and ends: collecting finds nothing and takes a third of the time
 
-    app(prog_name="watchkeeper")
+    try:
+        try:
+            app(prog_name="watchkeeper")
+        finally:
+            sys.stdout.flush()  # here, where a full disk can still be told
+    except OSError as error:
+        if error.filename is not None:  # no stream's
+            raise
+        _drop(sys.stdout)
+        try:
+            sys.stderr.write(f"watchkeeper: the output can't be written: {error.strerror}\n")
+            sys.stderr.flush()
+        except OSError:
+            _drop(sys.stderr)
+        sys.exit(1)
+
+
+def _open_closed_streams() -> None:
+    """Send to nowhere what would go to a stream that the caller has closed: Python has None for it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _drop(stream: object) -> None:
+    """Let the interpreter's last flush of a stream that can't be written go to nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]

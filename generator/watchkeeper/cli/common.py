@@ -28,7 +28,7 @@ def checked_project(settings: Settings, definitions: str | None, recorder: Recor
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
     from watchkeeper.findings import Finding
-    from watchkeeper.load import LoadError, load_pack
+    from watchkeeper.load import LoadError, explain, is_users, load_pack
     from watchkeeper.project import build
     from watchkeeper.spread import ChildDied, spread
 
@@ -45,6 +45,12 @@ def checked_project(settings: Settings, definitions: str | None, recorder: Recor
     except ChildDied as error:
         fix = "look for os._exit in the dashboards' functions, and for the kernel's word about memory (journalctl -k)"
         stop([Finding("load/dashboard", str(error), pack.place, fix=fix)])
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if not is_users(error):
+            raise  # ours: a bug wants its traceback
+        stop([explain(error, "checking the definitions", settings.root)])
 
 
 def read_settings() -> Settings:
