@@ -13,9 +13,30 @@ if TYPE_CHECKING:
     # Nodes of PyYAML, whose stubs differ between versions.
     Node = Any
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times faster, where it is there
 _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
+_STRING = "tag:yaml.org,2002:str"
+_TAGS = {"": _NULL, "~": _NULL, "null": _NULL, "Null": _NULL, "NULL": _NULL, "<<": _MERGE}
+
+# libyaml is ten times faster, where it is there.
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """Tells nulls and merge keys from other scalars, which stay as they are written."""
+
+    def resolve(self, _: object, value: object, implicit: Any) -> str:
+        if type(value) is str and implicit[0]:
+            return _TAGS.get(value, _STRING)
+        return _STRING
+
+    def descend_resolver(self, *_: object) -> None:
+        """There are no resolvers that depend on where a node stands."""
+
+    def ascend_resolver(self) -> None:
+        """The same."""
+
+
 _DEEPEST = 100
 
 
