@@ -134,13 +134,14 @@ def evaluating(prometheus, committed, tmp_path_factory):
     try:
         address = f"127.0.0.1:{exporter.server_port}"
         configuration = {
-            "global": {"scrape_interval": "200ms", "evaluation_interval": "200ms"},
+            # No scrape may take longer than the interval: what a busy machine needs.
+            "global": {"scrape_interval": "1s", "evaluation_interval": "500ms"},
             "rule_files": [str(rules)],
             "scrape_configs": [{"job_name": "fleet", "static_configs": [{"targets": [address], "labels": TARGET}]}],
         }
         Exposition.scrapes = 0
         with prometheus(configuration) as server:
-            server.wait("samples", lambda: Exposition.scrapes >= 10)
+            server.wait("samples", lambda: Exposition.scrapes >= 4)
             now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
             server.wait("an evaluation", lambda: all(rule["lastEvaluation"][:19] > now for rule in rules_of(server)))
             yield server
@@ -161,15 +162,18 @@ def test_every_rule_evaluates_without_error(evaluating):
 
 
 def test_the_samples_are_scraped(evaluating):
-    (target,) = evaluating.get("targets")["activeTargets"]
-    assert (target["health"], target["lastError"]) == ("up", "")
+    def up() -> bool:  # not always the first time: a scrape may take too long on a busy machine
+        (target,) = evaluating.get("targets")["activeTargets"]
+        return (target["health"], target["lastError"]) == ("up", "")
+
+    evaluating.wait("a scrape in time", up)
 
 
 def test_a_recording_rule_records(evaluating):
     result = evaluating.get("query", query=f"{SLACK}")["result"]
     assert {(r["metric"]["process"], r["metric"]["gpu"]) for r in result} == {("p0", "0"), ("p1", "0"), ("p1", "1")}
     for series in result:
-        assert float(series["value"][1]) >= 10  # reserved is 3 a scrape, allocated 2
+        assert float(series["value"][1]) >= 3  # reserved is 3 a scrape, allocated 2
         assert TARGET.items() <= series["metric"].items()
 
 
@@ -178,8 +182,15 @@ def test_an_alert_fires_with_its_labels_and_annotations(evaluating):
         return [alert for alert in alerts_of(evaluating, OUT_OF_MEMORY) if alert["state"] == "firing"]
 
     first, second = sorted(evaluating.wait("a firing alert", firing), key=lambda alert: alert["labels"]["gpu"])
-    own = {"alertname": OUT_OF_MEMORY.name, "severity": str(OUT_OF_MEMORY.severity), "team": OUT_OF_MEMORY.team}
-    assert first["labels"] == {**own, **OUT_OF_MEMORY.labels, **TARGET, "job": "fleet", "gpu": "0"}
+    assert first["labels"] == {
+        "alertname": OUT_OF_MEMORY.name,
+        "severity": str(OUT_OF_MEMORY.severity),
+        "priority": OUT_OF_MEMORY.priority,
+        "team": OUT_OF_MEMORY.team,
+        **TARGET,
+        "job": "fleet",
+        "gpu": "0",
+    }
     assert second["labels"]["gpu"] == "1"
     assert first["annotations"]["summary"] == "Out of memory on n1 GPU 0"
     assert first["annotations"]["description"][0].isdigit()
