@@ -1,66 +1,132 @@
 """What an unchanged run need not do again.
 
-After a run without findings, a record is kept of all that went into it and of all that came out. As long as nothing of
+After a run without findings, a record is kept of what went into it and of all that came out. As long as nothing of
 either differs, `generate` has nothing to do. The record covers
 
-- each file that was opened for reading while definitions were loaded and dashboards made, and each module that was
-  loaded, ours and the libraries' among them: by inode, size, and times of last modification and change;
+- each file that Python opened for reading or for update while definitions were loaded and dashboards made, and each
+  module that was loaded, ours and the libraries' among them: by inode, size, and times of last modification and change.
+  Where a file was tried and not there, that it still is not;
 - the names in each folder that was listed, so that a new module is noticed;
-- pyproject.toml, the definitions' name, the output folder, the Python in use, `sys.path`, and the environment, but for
-  variables that only a shell or make changes;
+- pyproject.toml, the definitions' name, the output folder, the working directory, the Python in use, `sys.path`, and
+  the environment, but for variables that only a shell or make changes (_NOISE);
 - each file that was written, and the manifest.
 
-It can't cover the clock, the network, or whether a file exists that was never opened: definitions that depend on those
-give other output from the same input, which nothing here is made for.
+No record is kept, and the next run does everything, where any of these changed during the run, where an output is
+missing, and where definitions did what can't be followed: started or forked a process, opened an SQLite database or a
+connection, looked up a host, read a device, a pipe, /proc or /sys, or used a folder's descriptor.
+
+It can't cover the clock, chance, the machine (os.uname, the number of cores), whether a file exists that was only asked
+for (Path.exists), where a symbolic link leads that was only read, nor what a library written in C reads without telling
+Python: definitions that depend on those give other output from the same input, which nothing here is made for.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
+import itertools
 import json
 import os
 import stat
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
 FOLDER = ".watchkeeper_cache"
 
 # What differs between two runs in one shell, and means nothing to definitions.
-_NOISE = {"_", "COLUMNS", "LINES", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "OLDPWD", "PWD", "SHLVL"}
+_NOISE = {"_", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "OLDPWD", "PWD", "SHLVL"}
 
 # What a run itself adds to folders.
 _OURS = {"__pycache__", FOLDER}
+
+# What a file was: where nothing is there, None.
+State = list[int] | None
+News = tuple[dict[str, State], dict[str, list[str] | None], bool]
+_FOLDER = [0]
+_SPECIAL = [1]  # a device, pipe or socket: its content is not to be known
 
 # Clocks of file systems run behind by up to a tick of the kernel.
 _TICK = 20_000_000
 
 
+# What leads to more than files, as Python's audit events are called.
+_BEYOND = {
+    *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.system", "pty.spawn"),
+    *("subprocess.Popen", "sqlite3.connect", "sqlite3.connect/handle"),
+    *("socket.connect", "socket.getaddrinfo", "socket.gethostbyaddr", "socket.gethostbyname", "socket.gethostname"),
+    *("socket.getnameinfo", "socket.sendmsg", "socket.sendto"),
+}
+
+
 class Recorder:
-    """Notes the files opened and the folders listed in this process, from its making on, by an audit hook (PEP 578)."""
+    """Notes the files opened and the folders listed in this process, from its making on, by an audit hook (PEP 578).
+
+    `files` and `folders` hold what each was when it was first heard of. `beyond` tells of what can't be followed.
+    """
 
     def __init__(self) -> None:
         self.started = time.time_ns()
-        self.files: set[str] = set()
-        self.folders: set[str] = set()
+        self.files: dict[str, State] = {}
+        self.folders: dict[str, list[str] | None] = {}
+        self.beyond = False
+        self.forking = False  # the program's own children, which record for themselves
         self._on = True
+        importlib.invalidate_caches()  # folders that were listed before are listed again, where modules are looked for
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._on:
             return
         if event == "open":
-            path, _, flags = arguments
-            if isinstance(path, (str, bytes)) and not (isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)):
-                name = os.fsdecode(path)
-                if not name.endswith(".pyc") and not name.startswith(("/proc/", "/sys/")):  # a module is its source
-                    self.files.add(name)
+            path, mode, flags = arguments
+            flags = flags if isinstance(flags, int) else 0
+            if isinstance(path, (str, bytes, os.PathLike)) and not flags & (os.O_WRONLY | os.O_TRUNC):
+                self._opened(os.fsdecode(path), by_os=mode is None)
         elif event in ("os.listdir", "os.scandir"):
-            self.folders.add(os.fsdecode(arguments[0] or "."))
+            path = arguments[0]
+            if isinstance(path, int):
+                self.beyond = True  # a descriptor: of which folder, nothing tells
+                return
+            name = _absolute(os.fsdecode(path or "."))
+            if name not in self.folders:
+                self._on = False  # this lists it, too
+                self.folders[name] = _names(name)
+                self._on = True
+        elif event in _BEYOND and not (self.forking and event == "os.fork"):
+            self.beyond = True
+
+    def _opened(self, name: str, *, by_os: bool) -> None:
+        if by_os and not os.path.isabs(name):  # noqa: PTH117 - heard for thousands of files
+            self.beyond = True  # os.open may be given dir_fd, and nothing tells
+            return
+        name = _absolute(_source(name))
+        if name not in self.files:
+            state = self.files[name] = _state(name)
+            if name.startswith(("/proc/", "/sys/")) or (state == _SPECIAL and name != os.devnull):
+                self.beyond = True
+
+    def news(self, files: int, folders: int) -> News:
+        """Return what was noted since there were so many files and folders, for `add` in another process."""
+        return (
+            dict(itertools.islice(self.files.items(), files, None)),
+            dict(itertools.islice(self.folders.items(), folders, None)),
+            self.beyond,
+        )
+
+    def add(self, news: News) -> None:
+        """Note what another process did."""
+        files, folders, beyond = news
+        for name, state in files.items():
+            self.files.setdefault(name, state)
+        for name, names in folders.items():
+            self.folders.setdefault(name, names)
+        self.beyond |= beyond
 
     def stop(self) -> None:
         """Note nothing more. A hook can't be taken out again."""
@@ -74,58 +140,116 @@ class Cache:
         self.root, self.definitions, self.out = root, definitions, out
         name = hashlib.sha256(os.fsencode(f"{definitions}\0{out.resolve()}")).hexdigest()[:16]
         self.path = root / FOLDER / f"{name}.json"
+        self._folder = os.getcwd()  # noqa: PTH109 - a string is what is kept
         self._key = self._circumstances()  # before loading puts the project's folder on sys.path
 
     def fresh(self) -> str:
         """Return the message of the last run where nothing differs since, else an empty string."""
         try:
+            if _state(str(self.path)) in (None, _SPECIAL):
+                return ""  # a pipe would hang
             record = json.loads(self.path.read_text(encoding="utf-8"))
             same = record["key"] == self._key
             same = same and all(_state(path) == state for path, state in record["files"].items())
-            same = same and all(_names(path) == names for path, names in record["folders"].items())
+            same = same and all(_state(path, os.lstat) == state for path, state in record["outputs"].items())
+            same = same and all(_hash(_names(path)) == names for path, names in record["folders"].items())
             return str(record["message"]) if same else ""
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return ""  # none yet, or not ours: then the work is done
 
     def store(self, recorder: Recorder, outputs: Iterable[str], message: str) -> None:
         """Keep the record of a run that is over; none where an input changed meanwhile, or where it can't be kept."""
-        modules = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-        inputs = {str(self.root / "pyproject.toml"), *recorder.files, *(file for file in modules if file)}
+        if recorder.beyond:
+            return
         try:
-            files = {path: state for path in sorted(map(os.path.abspath, inputs)) if (state := _state(path))}
-            if any(changed > recorder.started - _TICK for *_, changed in files.values()):
+            files = self._files(recorder)
+            written = {str(self.out.resolve() / name): None for name in outputs}
+            made = {path: _state(path, os.lstat) for path in written}
+            folders = {path: _names(path) for path in recorder.folders}
+            if files is None or not all(made.values()) or _SPECIAL in made.values():
                 return
-            written = (str((self.out / name).resolve()) for name in outputs)
-            files |= {path: state for path in written if (state := _state(path))}
-            folders = {path: _names(path) for path in sorted(map(os.path.abspath, recorder.folders))}
-            record = {"key": self._key, "files": files, "folders": folders, "message": message}
+            ours = {self.path.parent, *(parent for path in map(Path, made) for parent in (path, *path.parents))}
+            for path, names in folders.items():
+                changed = set(names or ()) ^ set(recorder.folders[path] or ())
+                if any(Path(path).resolve() / name not in ours for name in changed):
+                    return
+            hashes = {path: _hash(names) for path, names in folders.items()}
+            record = {"key": self._key, "files": files, "outputs": made, "folders": hashes, "message": message}
             self.path.parent.mkdir(exist_ok=True)
-            (self.path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-            temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+            ignore = self.path.parent / ".gitignore"
+            if not os.path.lexists(ignore):
+                ignore.write_text("*\n", encoding="utf-8")
+            temporary = self.path.with_suffix(".tmp")  # one name, so that none is left of a run that was killed
+            temporary.unlink(missing_ok=True)
             temporary.write_text(json.dumps(record), encoding="utf-8")
             temporary.replace(self.path)
         except OSError:
             return  # a folder that can't be written costs time, and nothing else
 
+    def _files(self, recorder: Recorder) -> dict[str, State] | None:
+        """Return the state of each file read, None where one changed during the run."""
+        modules = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        own = {os.path.join(self._folder, name) for name in modules if isinstance(name, str)}  # noqa: PTH118
+        inputs = {str(self.root / "pyproject.toml"), *recorder.files, *filter(None, map(_on_disk, own))}
+        files = {path: _state(path) for path in sorted(inputs)}
+        if any(files[path] != state for path, state in recorder.files.items()):
+            return None
+        if any(state and state[-1] > recorder.started - _TICK for state in files.values()):
+            return None
+        return files
+
     def _circumstances(self) -> list[Any]:
         environment = sorted((name, value) for name, value in os.environ.items() if name not in _NOISE)
         secret = hashlib.sha256(json.dumps(environment).encode()).hexdigest()  # it may hold tokens
-        return [self.definitions, str(self.out.resolve()), sys.version, sys.executable, list(sys.path), secret]
+        where = [self.definitions, str(self.out.resolve()), self._folder]
+        return [*where, sys.version, sys.executable, list(sys.path), secret]
 
 
-def _state(path: str) -> list[int] | None:
-    """Return what tells one content of a regular file from another without reading it, None where there is none."""
+def _state(path: str, look: Callable[[str], os.stat_result] = os.stat) -> State:
+    """Return what tells one content of a file from another without reading it, None where there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - thousands of files in a tenth of a second: no Path object for each
-    except OSError:
+        found = look(path)
+    except (OSError, ValueError):  # a name with a zero byte is none
         return None
-    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns] if stat.S_ISREG(found.st_mode) else None
+    if stat.S_ISREG(found.st_mode):
+        return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return _FOLDER if stat.S_ISDIR(found.st_mode) else _SPECIAL
 
 
-def _names(path: str) -> str:
-    """Return a hash of the names in a folder, empty where there is none."""
+def _names(path: str) -> list[str] | None:
+    """Return the names in a folder, None where there is none."""
     try:
-        names = sorted(name for name in os.listdir(path) if name not in _OURS)  # noqa: PTH208 - as above
-    except OSError:
-        return ""
-    return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
+        return sorted(name for name in os.listdir(path) if name not in _OURS)  # noqa: PTH208 - as for _state
+    except (OSError, ValueError):
+        return None
+
+
+def _hash(names: list[str] | None) -> str:
+    return "" if names is None else hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
+
+
+def _absolute(name: str) -> str:
+    """Return the name for whichever folder is the working one later. Dots stay: `link/..` is not where link is."""
+    if os.path.isabs(name):  # noqa: PTH117 - heard for thousands of files
+        return name
+    try:
+        return os.path.join(os.getcwd(), name)  # noqa: PTH109, PTH118 - as above
+    except FileNotFoundError:  # the folder was deleted
+        return name
+
+
+def _source(name: str) -> str:
+    """Return the module's file for that of its byte code, which Python itself writes and keeps up to date."""
+    if not name.endswith(".pyc"):
+        return name
+    try:
+        return importlib.util.source_from_cache(name)
+    except (ValueError, NotImplementedError):  # byte code alone
+        return name
+
+
+def _on_disk(path: str) -> str:
+    """Return the file that holds a module: the path itself, or the archive that it leads into."""
+    while _state(path) is None and path != os.path.dirname(path):  # noqa: PTH120 - as above
+        path = os.path.dirname(path)  # noqa: PTH120 - as above
+    return "" if _state(path) == _FOLDER else path

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from watchkeeper.cache import Recorder
+    from watchkeeper.cache import News, Recorder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,21 +41,36 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], recorder: 
         yield from map(function, items)
         return
     _work = (function, items, recorder)
+    pool = ProcessPoolExecutor(cores, mp_context=get_context("fork"), initializer=_begin)
     try:
-        with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
-            for result, files, folders in pool.map(_do, range(len(items)), chunksize=_CHUNK):
-                recorder.files |= files
-                recorder.folders |= folders
-                yield result
+        recorder.forking = True
+        results = pool.map(_do, range(len(items)), chunksize=_CHUNK)
+        recorder.forking = False
+        for result, news in results:
+            recorder.add(news)
+            yield result
     except BrokenProcessPool as error:
         raise ChildDied("a process that made dashboards ended before it was done") from error
+    except BaseException:  # an interruption, or the caller wants no more: what is under way is of no use
+        for child in active_children():
+            child.terminate()
+        raise
     finally:
+        recorder.forking = False
+        pool.shutdown(cancel_futures=True)
         _work = None
 
 
-def _do(number: int) -> tuple[Any, set[str], set[str]]:
+def _begin() -> None:
+    """Start a child: an interruption from the keyboard ends it without a word, since the parent says it."""
+    assert _work
+    _work[2].forking = False
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _do(number: int) -> tuple[Any, News]:
     assert _work
     function, items, recorder = _work
-    files, folders = set(recorder.files), set(recorder.folders)
+    files, folders = len(recorder.files), len(recorder.folders)
     result = function(items[number])
-    return result, recorder.files - files, recorder.folders - folders
+    return result, recorder.news(files, folders)

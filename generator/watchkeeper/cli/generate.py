@@ -97,7 +97,7 @@ def _write(project: Project, folder: Path, *, check: bool) -> str:
 
 
 def _settle() -> None:
-    """From here on files change, and in a moment all is done: an interruption would only leave the word of it unsaid."""
+    """Let no interruption end the program: from here on files change, and what was done has to be said."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
