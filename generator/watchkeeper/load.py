@@ -110,8 +110,10 @@ def _users(error: BaseException) -> list[traceback.FrameSummary]:
 
 def _said(error: BaseException) -> str:
     """Return the exception's type and the first line of its message that is not blank."""
+    said = ["an exception that can't be named"]
     try:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    except BaseException:  # noqa: BLE001 - the user's exception may raise anything, in saying what it is
-        lines = []
-    return ": ".join([type(error).__name__, *lines[:1]])
+        said = [type(error).__name__]
+        said += [line.strip() for line in str(error).splitlines() if line.strip()][:1]
+    except BaseException:  # noqa: BLE001, S110 - the user's exception may raise anything, in saying what it is
+        pass
+    return ": ".join(said)

@@ -243,3 +243,28 @@ def test_definitions_that_end_the_program_are_an_error(project, line):
         done = run(project, *arguments)
         assert done.returncode == 1
         assert 'acme.py:11: error[load/import] importing "acme" failed: ' in done.stderr
+
+
+@pytest.mark.parametrize("line", ["import os; os._exit(0)", "1 / 0"])
+def test_an_object_of_the_users_that_fails_in_the_checks_is_an_error(project, line):
+    odd = f"class Odd:\n  @property\n  def __class__(self): {line}\n"
+    edit(project, "PACK = Pack(", f"{odd}PACK = Pack(dashboards=(Odd(),), ")
+    done = run(project, "check")
+    assert done.returncode == 1
+    assert "acme.py:11: error[load/import] checking the definitions failed: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_of_ours_keeps_its_traceback(monkeypatch, tmp_path):
+    from watchkeeper import load, project
+    from watchkeeper.cache import Recorder
+    from watchkeeper.cli.common import checked_project
+    from watchkeeper.settings import Settings
+
+    monkeypatch.setattr(load, "load_pack", lambda *_: None)
+    monkeypatch.setattr(load, "is_users", lambda _: False)
+    monkeypatch.setattr(project, "build", lambda *_, **__: {}["bug"])
+    recorder = Recorder()
+    with pytest.raises(KeyError):
+        checked_project(Settings(root=tmp_path), "x:PACK", recorder)
+    recorder.stop()

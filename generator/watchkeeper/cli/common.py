@@ -28,7 +28,7 @@ def checked_project(settings: Settings, definitions: str | None, recorder: Recor
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
     from watchkeeper.findings import Finding
-    from watchkeeper.load import LoadError, explain, is_users, load_pack
+    from watchkeeper.load import LoadError, explain, foreign, is_users, load_pack
     from watchkeeper.project import build
     from watchkeeper.spread import ChildDied, spread
 
@@ -36,15 +36,16 @@ def checked_project(settings: Settings, definitions: str | None, recorder: Recor
     if not definitions:
         fix = 'write definitions = "module:PACK" under [tool.watchkeeper] in pyproject.toml, or give --definitions'
         stop([Finding("load/name", f"no definitions are named for {settings.root}", fix=fix)])
+    pack = None
     try:
-        pack = load_pack(definitions, settings.root)
+        with foreign():
+            pack = load_pack(definitions, settings.root)
+            return build(pack, settings, track=track, spread=lambda f, items: spread(f, items, recorder), keep=False)
     except LoadError as error:
         stop([error.finding])
-    try:
-        return build(pack, settings, track=track, spread=lambda f, items: spread(f, items, recorder), keep=False)
     except ChildDied as error:
         fix = "look for os._exit in the dashboards' functions, and for the kernel's word about memory (journalctl -k)"
-        stop([Finding("load/dashboard", str(error), pack.place, fix=fix)])
+        stop([Finding("load/dashboard", str(error), pack.place if pack else None, fix=fix)])
     except KeyboardInterrupt:
         raise
     except BaseException as error:
