@@ -44,13 +44,20 @@ def hold(definition: object, **forms: Form) -> None:
     Raises:
         FieldError: a field has a wrong type.
     """
-    kind = {"Recording": "recording rule"}.get(type(definition).__name__, type(definition).__name__.lower())
     for field, form in forms.items():
         value = getattr(definition, field)
-        name = "" if field == "name" else getattr(definition, "name", "")
-        held = fit(f"{kind} {name}" if name else kind, field, value, form)
+        try:
+            held = form(value)
+        except Unfit as error:
+            raise FieldError(f"{_owner(definition, field)}: {field} {error}") from None
         if held is not value:
             object.__setattr__(definition, field, held)
+
+
+def _owner(definition: object, field: str) -> str:
+    kind = {"Recording": "recording rule"}.get(type(definition).__name__, type(definition).__name__.lower())
+    name = "" if field == "name" else getattr(definition, "name", "")
+    return f"{kind} {name}" if name else kind
 
 
 def text(value: object) -> str:
@@ -108,12 +115,17 @@ def names(value: object) -> tuple[str, ...]:
         raise Unfit(str(error).replace("must be a string", "must hold strings only", 1)) from None
 
 
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
 def texts_by_name(value: object) -> Mapping[str, str]:
     """Strings by strings, not to be changed."""
     if type(value) is MappingProxyType and all(type(k) is str and type(v) is str for k, v in value.items()):
         return value
     if not isinstance(value, Mapping):
         raise Unfit(f'must be a dict of strings, such as {{"tier": "gold"}}, not {_kind(value)}')
+    if not value:
+        return _EMPTY
     held: dict[str, str] = {}
     for key, member in value.items():
         if not isinstance(key, str):
