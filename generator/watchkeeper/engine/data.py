@@ -110,11 +110,12 @@ class Series:
 class Data:
     """A set of series, found by matchers. Several series of the same labels become one; the later value wins."""
 
-    __slots__ = ("_by_labels", "_by_name")
+    __slots__ = ("_by_labels", "_by_name", "arrays")
 
     def __init__(self, series: Iterable[Series] = ()) -> None:
         self._by_labels: dict[Labels, Series] = {}
         self._by_name: dict[str, list[Series]] = {}
+        self.arrays: object = None  # what the vectorised evaluator keeps of them; it sees for itself whether they grew
         for one in series:
             self.add(one)
 

@@ -94,7 +94,9 @@ def _stddev_2(values: list[float]) -> float:
 
 
 def _root(variance: float) -> float:
-    return math.sqrt(variance) if variance >= 0 and variance != INF else variance
+    if variance < 0:  # -Inf, by overflow: Go's Sqrt has no value for it
+        return math.nan
+    return math.sqrt(variance) if variance != INF else variance
 
 
 _FOLDS: dict[str, Callable[[list[float]], float]] = {

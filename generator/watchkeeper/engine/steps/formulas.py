@@ -76,7 +76,9 @@ def _log10(value: float) -> float:
 
 
 def floor(value: float) -> float:
-    return float(math.floor(value)) if math.isfinite(value) and abs(value) < 2**53 else value
+    if math.isfinite(value) and abs(value) < 2**53:
+        return float(math.floor(value)) or math.copysign(0.0, value)  # of -0, -0
+    return value
 
 
 def _ceil(value: float) -> float:
