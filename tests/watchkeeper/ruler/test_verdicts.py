@@ -15,13 +15,13 @@ CASES = json.loads((HERE / "verdicts.json").read_text())["cases"]
 
 # A test of an alert that no rule has passes in promtool as long as it expects none. Ours says that there is no such.
 UNKNOWN_ALERTS = {
-    f"{name}.test.yml" for name in ("matching_error", "record_name_tested", "unknown_alert", "unknown_alert_expected")
+    f"{name}.test" for name in ("matching_error", "record_name_tested", "unknown_alert", "unknown_alert_expected")
 }
 
 
 def test_the_table_is_large_and_whole():
     assert len(CASES) >= 60
-    assert sorted(CASES) == sorted(path.name for path in HERE.glob("*.test.yml"))
+    assert sorted(CASES) == sorted(path.name for path in HERE.glob("*.test"))
     assert 0.25 < sum(case["ok"] for case in CASES.values()) / len(CASES) < 0.75
 
 

@@ -1,8 +1,9 @@
-"""Record what promtool says of each `*.test.yml` here, into verdicts.json: run by hand when cases are added.
+"""Record what promtool says of each `*.test` here, into verdicts.json: run by hand when cases are added.
 
     python tests/watchkeeper/ruler/verdicts/record.py /path/to/promtool
 
-A case that is recorded already is asked again. Failures are [kind, name, seconds, message], the message empty where
+The files do not end in .yml, for many of them fail, and `watchkeeper test` looks for such below the project. A case that
+is recorded already is asked again. Failures are [kind, name, seconds, message], the message empty where
 promtool shows a comparison instead; a file that can't be loaded has none, and "loads" is false.
 """
 
@@ -45,7 +46,7 @@ def verdict(promtool: str, path: Path) -> dict[str, object]:
 def main() -> None:
     promtool = sys.argv[1]
     version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True)
-    found = {path.name: verdict(promtool, path) for path in sorted(HERE.glob("*.test.yml"))}
+    found = {path.name: verdict(promtool, path) for path in sorted(HERE.glob("*.test"))}
     first = (version.stdout + version.stderr).splitlines()[0].partition(" (")[0]
     # One case a line, so that a change shows which.
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()]
