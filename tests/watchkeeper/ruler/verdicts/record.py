@@ -2,9 +2,9 @@
 
     python tests/watchkeeper/ruler/verdicts/record.py /path/to/promtool
 
-The files do not end in .yml, for many of them fail, and `watchkeeper test` looks for such below the project. A case that
-is recorded already is asked again. Failures are [kind, name, seconds, message], the message empty where
-promtool shows a comparison instead; a file that can't be loaded has none, and "loads" is false.
+The files do not end in .yml, for many of them fail, and `watchkeeper test` looks for such below the project. A case
+that is recorded already is asked again. Failures are [kind, name, seconds, message], the message empty where promtool
+shows a comparison instead; a file that can't be loaded has none, and "loads" is false.
 """
 
 from __future__ import annotations
