@@ -19,8 +19,14 @@ FLOOR = Recording(
     "instance_gpu_process:torch_cuda_memory_allocated:min5m", f"min_over_time({ALLOCATED}[5m])", unit="bytes"
 )
 
-# Loading a model fills the device exactly as a runaway does.
-IS_READY = f"on (cluster, instance, process) {READY} == 1"
+
+def ready_for(window: str) -> str:
+    """Return the condition that the process has been ready for so long.
+
+    Loading a model fills the device exactly as a runaway does, so what an alert looks back at must all be after it.
+    """
+    return f"on (cluster, instance, process) min_over_time({READY}[{window}]) == 1"
+
 
 FRAGMENTED = Alert(
     "HighGPUMemoryFragmentation",
@@ -43,7 +49,7 @@ HEADROOM_LOW = Alert(
     # Less than 300 s of growth is left. A static share would page every server that reserves 90 % on purpose.
     expr=(
         f"{HEADROOM} < 300 * (deriv({ALLOCATED}[1m]) > 0)"
-        f" and {IS_READY} and on (cluster, instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.60)"
+        f" and {ready_for('1m')} and on (cluster, instance, gpu) ({GPU_FREE} / {GPU_TOTAL} < 0.60)"
     ),
     keep_firing_for="5m",
     severity=Severity.CRITICAL,
@@ -62,7 +68,7 @@ JUMP = Alert(
     # Every load and every large batch does this: for reading next to other alerts, not for waking anyone.
     expr=(
         f"({RESERVED} - min_over_time({RESERVED}[1m])) > on (cluster, instance, gpu) group_left () (0.10 * {GPU_TOTAL})"
-        f" and {IS_READY}"
+        f" and {ready_for('1m')}"
     ),
     severity=Severity.INFO,
     priority="P3",
@@ -74,7 +80,10 @@ JUMP = Alert(
 
 LEAK = Alert(
     "GPUMemoryLeak",
-    expr=f"predict_linear({FLOOR}[30m], 1800) > on (cluster, instance, gpu) group_left () {GPU_TOTAL} and {IS_READY}",
+    expr=(
+        f"predict_linear({FLOOR}[30m], 1800) > on (cluster, instance, gpu) group_left () {GPU_TOTAL}"
+        f" and {ready_for('30m')}"
+    ),
     for_="10m",
     severity=Severity.WARNING,
     priority="P2",
@@ -119,5 +128,5 @@ OUT_OF_MEMORY = Alert(
 GROUP = Group(
     "gpu_memory",
     [SLACK, HEADROOM, FLOOR, FRAGMENTED, HEADROOM_LOW, JUMP, LEAK, RETRYING, OUT_OF_MEMORY],
-    interval="15s",
+    interval="10s",  # with scrapes 15 s apart, a page a minute before the error of RC-9902 needs it
 )

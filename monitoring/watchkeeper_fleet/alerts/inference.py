@@ -1,6 +1,7 @@
 """Inference: slow, stuck, failing, or answering nonsense."""
 
 from watchkeeper import Alert, Group, Recording, Severity, not_, re
+from watchkeeper_fleet.alerts.gpu_memory import ready_for
 from watchkeeper_fleet.metrics.agent import (
     DTYPE_CHANGES,
     EMBEDDING_PSI,
@@ -10,7 +11,6 @@ from watchkeeper_fleet.metrics.agent import (
     LATENCY,
     NONFINITE,
     OLDEST_IN_PROGRESS,
-    READY,
 )
 
 BY = "by (cluster, workload, function)"
@@ -116,13 +116,13 @@ DRIFT = Alert(
     priority="P2",
     team="inference-sre",
     summary="Embeddings {{ $labels.embedding }} of {{ $labels.workload }} have drifted from their reference",
-    description="Population stability index {{ $value | humanize }} over the last window, on {{ $labels.instance }}.",
+    description='Population stability index {{ printf "%.2f" $value }} over the window, on {{ $labels.instance }}.',
     runbook="embedding-drift",
 )
 
 WEIGHTS_CHANGED = Alert(
     "WeightsChangedLive",
-    expr=f"increase({DTYPE_CHANGES}[5m]) > 0 and on (cluster, instance, process) {READY} == 1",
+    expr=f"increase({DTYPE_CHANGES}[5m]) > 0 and {ready_for('5m')}",
     keep_firing_for="15m",
     severity=Severity.CRITICAL,
     priority="P1",

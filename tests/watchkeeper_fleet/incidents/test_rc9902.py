@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper import testing
-from watchkeeper_fleet.alerts.gpu_memory import HEADROOM_LOW, JUMP, LEAK, OUT_OF_MEMORY
+from watchkeeper_fleet.alerts.gpu_memory import HEADROOM_LOW, OUT_OF_MEMORY
 from watchkeeper_fleet.alerts.inference import GARBAGE, SLOW, STUCK, WEIGHTS_CHANGED
 from watchkeeper_fleet.alerts.nodes import CASCADE, NODE_OOM, NOT_READY
 from watchkeeper_fleet.alerts.processes import LOST, ZOMBIE
@@ -22,7 +22,7 @@ GPU_0 = {"node": "k8s-gpu-node-04", "gpu": "0", "process": "0"}
 NODE_04 = {"node": "k8s-gpu-node-04"}
 CRITICAL = {"severity": "critical"}
 GROUP_WAIT = 0.0  # seconds, of the route for pages
-EVALUATION = 15.0  # seconds, the group's interval
+EVALUATION = 10.0  # seconds, the group's interval
 
 every_shape = pytest.mark.parametrize("shape", rc9902.SHAPES)
 
@@ -107,15 +107,14 @@ def leads(pack, shape, every):
 @pytest.mark.parametrize(
     ("shape", "every", "least"),
     [
-        ("linear", 15.0, 89.0),
-        ("linear", 5.0, 95.0),
-        # A step is seen at the next scrape and the next evaluation: up to 30 s after the 84.6 that are there. With
-        # scrapes 15 s apart, 10 of 225 phases have less than a minute; 10 s apart, none has.
-        ("stepped", 15.0, 56.0),
-        ("stepped", 10.0, 61.0),
-        ("stepped", 5.0, 66.0),
-        ("exponential", 15.0, 8.0),
-        ("exponential", 5.0, 14.0),
+        ("linear", 15.0, 94.0),
+        ("linear", 5.0, 100.0),
+        # A step is seen at the next scrape and the next evaluation: up to 25 s after the 84.6 that are there.
+        ("stepped", 15.0, 61.0),
+        ("stepped", 10.0, 66.0),
+        ("stepped", 5.0, 71.0),
+        ("exponential", 15.0, 13.0),
+        ("exponential", 5.0, 19.0),
     ],
 )
 def test_our_page_comes_before_the_error(pack, record_property, shape, every, least):
@@ -214,37 +213,7 @@ def test_ranks_that_wait_are_zombies(run_of):
 # The hour before
 
 
-def settled(pack):
-    """The pack with alerts that want a process to have been ready for as long as they look back."""
-    changed = pack.pack
-    for alert, window in ((HEADROOM_LOW, "1m"), (JUMP, "1m"), (LEAK, "30m"), (WEIGHTS_CHANGED, "5m")):
-        expr = alert.expr.replace("torch_process_ready == 1", f"min_over_time(torch_process_ready[{window}]) == 1")
-        changed = changed.replace(alert.name, expr=expr)
-    return testing.Bench(changed)
-
-
 @every_shape
-def test_in_the_quiet_hour_only_loads_that_have_just_ended_page(run_of, shape):
-    """What the alerts do today: whoever is ready the moment that loading ends pages for what happened before.
-
-    A model of 60 GiB on node 07 is loaded in 90 s, and three processes convert their weights while they load.
-    """
-    run = run_of(shape)
-    run.nothing_fires(labels=CRITICAL, until=rc9902.at(0), but=[HEADROOM_LOW, WEIGHTS_CHANGED])
-    paging = [(name, one.labels["node"]) for _, name, one in run.firing(labels=CRITICAL, until=rc9902.at(0))]
-    assert paging == [
-        (HEADROOM_LOW.name, "k8s-gpu-node-07"),
-        (WEIGHTS_CHANGED.name, "k8s-gpu-node-01"),
-        (WEIGHTS_CHANGED.name, "k8s-gpu-node-02"),
-        (WEIGHTS_CHANGED.name, "k8s-gpu-node-03"),
-    ]
-
-
-@every_shape
-def test_in_the_quiet_hour_nothing_fires_once_readiness_must_have_lasted(pack, shape):
-    bench = settled(pack)
-    run = bench.run(rc9902.incident(shape))
-    run.nothing_fires(until=rc9902.at(0), but=["Watchdog"])
-    # And nothing is lost by it.
-    assert min(leads(bench, shape, 5.0)) == {"linear": 95.0, "stepped": 66.0, "exponential": 14.0}[shape]
-    run.fires(WEIGHTS_CHANGED, labels=NODE_04, first=rc9902.at(rc9902.seconds("03:12:16")))
+def test_in_the_quiet_hour_nothing_fires(run_of, shape):
+    """A model of 60 GiB is loaded on node 07 in 90 s; three processes convert their weights while they load."""
+    run_of(shape).nothing_fires(until=rc9902.at(0), but=["Watchdog"])
