@@ -142,15 +142,21 @@ class _Asker:
 
     def instant(self, tree: Expr, text: str, at: float) -> Any:
         """An instant query. Raises EvalError."""
+        if self._unread:
+            self._read(self._unread & self._written.read_by(tree))
         if self._base is not None:
-            self._world, self._base = world.World(self.everything(), self._world.engine), None
-        self._read(self._unread & self._written.read_by(tree) if self._unread else set())
+            self._world, self._base = world.World(everything(self._base, self._outcomes), self._world.engine), None
         return self._world.instant(tree, text, at)
 
     def _read(self, places: set[int]) -> None:
-        for place in sorted(places):
-            self._world.add(self._outcomes[place].series())
-        self._unread -= places
+        """Add the series of alerts to the world; where the samples hold such already, all has to be merged."""
+        try:
+            for place in sorted(places):
+                self._world.add(self._outcomes[place].series())
+                self._unread.discard(place)
+        except world.ConflictError:
+            self._base = self._world.plain(None)
+            self._unread = set()
 
 
 def worth_arrays(points: int) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from watchkeeper.engine import Data, Engine, Series
 from watchkeeper.engine.data import is_stale
 from watchkeeper.engine.labels import make
+from watchkeeper.promql import parse
 from watchkeeper.ruler import RuleError, Ruler, groups_of
 from watchkeeper.ruler.plan import plan
 
@@ -73,6 +74,20 @@ def test_the_data_stays_as_it_was():
     run(series, {"record": "r", "expr": "up"}, DOWN).series  # noqa: B018
     assert [dict(one.labels)["__name__"] for one in series.series] == ["up"]
     assert len(series.series[0].times) == 3
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "arrays", "steps"])
+def test_samples_may_hold_alerts_of_a_server(evaluator):
+    old = {"__name__": "ALERTS", "alertname": "Down", "alertstate": "pending", "i": "1"}
+    series = Data([*data(up=[0, 0, 0]).series, Series(old, [-60_000, 0], [1.0, 1.0])])
+    ruler = Ruler(groups(DOWN), engine=Engine(evaluator=evaluator))
+    history = ruler.run(series, start=0, end=120, step=60)
+    found = history.series.get(make(old))
+    assert list(found.times) == [-60_000, 0, 60_000, 120_000]
+    assert [value for value in found.values if not is_stale(value)] == [1.0, 1.0, 1.0]
+    history = ruler.run(series, start=0, end=120, step=60)
+    expr = 'count_over_time(ALERTS{alertstate="pending"}[5m])'
+    assert [one.value for one in history.instant(parse(expr), expr, 120).samples] == [3.0]
 
 
 def test_errors_are_told_and_states_stay():
