@@ -119,8 +119,8 @@ def build(
 
 
 def _plainest(findings: list[Finding]) -> list[Finding]:
-    """Leave out a schema's word about a place of which another check has a plainer one."""
-    told = {finding.place for finding in findings if not finding.check.endswith("/schema")}
+    """Leave out a schema's word about a place of which another check reports an error in plainer words."""
+    told = {f.place for f in findings if f.severity == "error" and not f.check.endswith("/schema")}
     return [finding for finding in findings if not finding.check.endswith("/schema") or finding.place not in told]
 
 

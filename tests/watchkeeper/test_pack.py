@@ -293,3 +293,11 @@ def test_whatever_a_dashboard_raises_is_a_finding(tmp_path, function, message):
 def test_an_interrupt_is_no_finding(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         build(Pack(dashboards=(raising(KeyboardInterrupt()),)), Settings(root=tmp_path))
+
+
+def test_a_warning_does_not_hide_what_the_schema_says(tmp_path):
+    variable = {"name": "unused", "type": "custom", "query": "a"}
+    panel = {"type": "stat", "title": "Up", "gridPos": {"h": 4, "w": 4, "x": 0, "y": 0}, "optoins": {}}
+    board = {"uid": "x", "title": "X", "panels": [panel], "templating": {"list": [variable]}}
+    _, findings = build(Pack(dashboards=(board,)), Settings(root=tmp_path))
+    assert {"dashboard/variable", "dashboard/schema"} <= {finding.check for finding in findings}
