@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchkeeper.engine.data import Data
 from watchkeeper.promql.nodes import VectorSelector, walk
-from watchkeeper.ruler import steps, world
+from watchkeeper.ruler import world
 from watchkeeper.ruler.expand import Expander
 from watchkeeper.ruler.history import Clock, History, Outcome
 from watchkeeper.ruler.plan import Written, plan
@@ -104,6 +104,8 @@ class Ruler:
                 own, mode = make("steps"), "steps"
         base = own.plain(None) if mode == "steps" else None
         if base is not None and len(clock):
+            from watchkeeper.ruler import steps
+
             steps.run(outcomes, base, self.engine, expander, restore)
         history = History(clock, outcomes, _Asker(own, outcomes, unread, base))
         annotator.history = history

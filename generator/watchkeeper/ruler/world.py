@@ -9,7 +9,6 @@ from watchkeeper.engine.engine import Engine
 from watchkeeper.engine.results import EvalError
 from watchkeeper.promql.nodes import Binary, DurationLiteral, MatrixSelector, NumberLiteral, Paren, VectorSelector, walk
 from watchkeeper.ruler import rows as rows_of
-from watchkeeper.ruler import steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +70,8 @@ class World:
             check_limit(outcome, self)
             rows = self._rows(outcome)
         except EvalError:
+            from watchkeeper.ruler import steps
+
             steps.run([outcome], self._data, self.engine, expander)
             write(self, outcome)
             return
@@ -148,6 +149,8 @@ def check_limit(outcome: Outcome, world: Any) -> None:
             bound += node.range.ms // 1000  # no more than a sample a second
     if bound <= most:
         return
+    from watchkeeper.ruler import steps
+
     data, times = world.plain([tree]), outcome.clock.times
     for now in (times[0], times[len(times) // 2], times[-1]):
         steps.evaluate(world.engine, data, outcome, now - outcome.group.query_offset_ms)
@@ -172,6 +175,8 @@ def apply(world: Any, outcome: Outcome, rows: Sequence[rows_of.Row], expander: E
             outcome.series = lambda: series
             write(world, outcome)
             return
+    from watchkeeper.ruler import steps
+
     rule = steps.RuleSteps(outcome, expander)
     for index, samples in enumerate(rows_of.by_evaluation(outcome, rows)):
         rule.take(index, samples)
@@ -185,6 +190,8 @@ def run(world: Any, plan: Plan, outcomes: Sequence[Outcome], expander: Expander)
             for outcome in block.outcomes:
                 world.settle(outcome, expander, outcome in plan.read)
             continue
+        from watchkeeper.ruler import steps
+
         steps.run(block.outcomes, world.plain([one.rule.tree for one in block.outcomes]), world.engine, expander)
         for outcome in block.outcomes:
             write(world, outcome)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 
 from watchkeeper.ruler.rules import Fault, RuleError, groups_of
@@ -42,7 +41,7 @@ def load(file: UnitFile) -> Loaded:
     for pattern in file.rule_files:
         path = os.path.join(folder, pattern) if pattern else pattern  # noqa: PTH118
         # A name without wildcards is taken as it is: it may hold brackets.
-        names = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207
+        names = [path] if os.path.isfile(path) else _matches(path)  # noqa: PTH113
         if not names:
             found.missing.append(pattern)
         for name in names:
@@ -57,3 +56,9 @@ def load(file: UnitFile) -> Loaded:
     if faults:
         raise RuleError(faults)
     return found
+
+
+def _matches(pattern: str) -> list[str]:
+    import glob
+
+    return sorted(glob.glob(pattern))  # noqa: PTH207
