@@ -170,13 +170,16 @@ def test_little_memory_for_what_is_remembered(monkeypatch):
     assert left == right != []
 
 
-def test_labels_must_differ_even_between_portions(monkeypatch):
-    """Prometheus compares the labels of all series that a call gives, at whatever time."""
+def test_labels_that_differ_between_portions(monkeypatch):
+    """2.42 compares the labels of all series that a call gives, at whatever time; since #18631 those of one time."""
     data = Data([Series(named("a_total"), TIMES[:9], [1.0] * 9), Series(named("b_total"), TIMES[200:], [1.0] * 41)])
     monkeypatch.setattr(arrays, "CELLS", 10)
+    expr = 'rate({__name__=~"a_total|b_total"}[1m])'
     for name in ("steps", "arrays"):
         with pytest.raises(EvalError, match="same labelset"):
-            Engine(evaluator=name).range(data, 'rate({__name__=~"a_total|b_total"}[1m])', 0, 3600, 60)
+            Engine(compat="2", evaluator=name).range(data, expr, 0, 3600, 60)
+    left, right = (Engine(evaluator=name).range(data, expr, 0, 3600, 60).series for name in ("steps", "arrays"))
+    assert left == right != []
 
 
 @pytest.mark.parametrize("expr", ["x", "sum(x) + 1", "sum_over_time(x[1h])", "max_over_time(x[1h:15s])", "vector(1)"])
