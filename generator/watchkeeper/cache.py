@@ -77,7 +77,7 @@ class Recorder:
         self.beyond = False
         self.forking = False  # the program's own children, which record for themselves
         self._on = True
-        importlib.invalidate_caches()  # folders that were listed before are listed again, where modules are looked for
+        sys.path_importer_cache.clear()  # so that folders are listed again; on 3.13 invalidate_caches() does not do it
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
