@@ -47,6 +47,7 @@ def test_what_children_do_that_cannot_be_followed_is_noted_and_forking_them_is_n
 def test_an_interruption_ends_the_children_without_a_word():
     code = f"""
 import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may run the tests with it ignored
 os.sched_getaffinity = lambda _: {{0, 1}}
 from watchkeeper.cache import Recorder
 from watchkeeper.spread import spread
