@@ -51,8 +51,9 @@ TOOL = {
     "dashboards": "findings render attr grafanalib | typing_extensions",
     # The list of the checks, which loads them when they run: a project runs the checks, and they look at a project.
     "checks.__init__": "| findings project",
-    "project": "findings load promql proof render checks.__init__ | model pack settings",
-    "checks": "contract findings model names project promql proof render runbook schemas | ruler",
+    "project": "findings load promql proof render subject checks.__init__ | model pack settings",
+    "checks": "contract findings model names project promql proof render runbook schemas subject | ruler",
+    "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.
     "testing.fixtures": "pytest | pytest_plugin testing",

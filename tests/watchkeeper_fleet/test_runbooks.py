@@ -11,9 +11,9 @@ import pytest
 from watchkeeper.checks import promql_counter, promql_label, promql_metric, promql_syntax, runbook_page
 from watchkeeper.findings import to_text
 from watchkeeper.project import build
-from watchkeeper.project import expression as parsed
 from watchkeeper.render.runbooks import PLACEHOLDER, facts
 from watchkeeper.runbook import SECTIONS
+from watchkeeper.subject import Expression, Written
 from watchkeeper_fleet.pack import PACK
 
 PAGES = PACK.runbooks
@@ -183,7 +183,7 @@ def test_promql_on_the_page_is_proven_as_a_rules_is(page, project):
         names = [name for name in METRIC_LIKE.findall(text) if name in SERIES or name in RECORDED]
         if names and "METRICS" not in text:
             texts.append(text)
-    expressions = tuple(parsed(text, f"runbook {page.name}", page.place) for text in texts)
+    expressions = tuple(Expression(text, f"runbook {page.name}", Written(page.place, text)) for text in texts)
     only = dataclasses.replace(project, expressions=expressions)
     checks = (promql_syntax, promql_metric, promql_label, promql_counter)
     found = [finding for check in checks for finding in check.check(only)]

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watchkeeper.findings import Finding
-    from watchkeeper.project import Expression, Project
+    from watchkeeper.project import Project
     from watchkeeper.proof.labels import Labels
+    from watchkeeper.subject import Expression
 
 ID = "promql/label"
 

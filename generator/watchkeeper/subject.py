@@ -1,0 +1,193 @@
+"""What checks look at: rules and expressions with the place of each text, be they written in Python, YAML or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from watchkeeper.findings import Excerpt, Finding, Place
+from watchkeeper.names import milliseconds
+from watchkeeper.promql import ParseError, parse, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from watchkeeper.model import Alert, Recording
+    from watchkeeper.model import Group as GroupDefinition
+    from watchkeeper.promql.nodes import Expr, Node
+    from watchkeeper.proof.catalogue import Catalogue
+    from watchkeeper.proof.flow import Flow
+
+__all__ = ["Expression", "Group", "Rule", "Source", "Text", "Written"]
+
+
+class Source(Protocol):
+    """Where a text is written."""
+
+    def at(self, start: int, end: int) -> tuple[Place, Excerpt | None]:
+        """Return the place of `text[start:end]` and what to show of it; offsets count the characters of the text."""
+
+
+class Written:
+    """A text of a definition: the place is that of the definition's call, since Python tells no more."""
+
+    __slots__ = ("place", "text")
+
+    def __init__(self, place: Place, text: str = "") -> None:
+        self.place = place
+        self.text = text
+
+    def at(self, start: int, end: int) -> tuple[Place, Excerpt | None]:
+        """Return the definition's place, and the text itself as the excerpt."""
+        return self.place, Excerpt(self.text, start, end) if self.text else None
+
+
+class Text:
+    """A text and where it is written."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: str, source: Source) -> None:
+        self.value = value
+        self.source = source
+
+    def finding(
+        self,
+        check: str,
+        message: str,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        why: str = "",
+        fix: str = "",
+        severity: str = "error",
+    ) -> Finding:
+        """Return a finding about `value[start:end]`; about all of it where no offsets are given."""
+        place, excerpt = self.source.at(start, len(self.value) if end is None else end)
+        return Finding(check, message, place, excerpt, why, fix, severity)
+
+
+class Expression:
+    """One PromQL expression of a rule or a panel, parsed: `tree`, or the `error` where it is none.
+
+    `owner` names it in messages: `alert X`, `panel "Y" of dashboard Z`. `nodes` are the tree's, parents before
+    children: walked once for all checks.
+    """
+
+    __slots__ = ("_flow", "error", "in_dashboard", "legend", "nodes", "owner", "source", "text", "tree")
+
+    def __init__(
+        self, text: str, owner: str, source: Source, *, in_dashboard: bool = False, legend: Text | None = None
+    ) -> None:
+        self.text = text
+        self.owner = owner
+        self.source = source
+        self.in_dashboard = in_dashboard
+        self.legend = legend
+        self.tree: Expr | None = None
+        self.nodes: tuple[Node, ...] = ()
+        self.error: ParseError | None = None
+        self._flow: Flow | None = None
+        try:
+            self.tree = parse(text, variables=in_dashboard)
+        except ParseError as error:
+            self.error = error
+        else:
+            self.nodes = tuple(walk(self.tree))
+
+    @property
+    def place(self) -> Place:
+        """Where the expression begins."""
+        return self.source.at(0, 0)[0]
+
+    def flow(self, catalogue: Catalogue) -> Flow:
+        """Return the labels of each of its nodes, followed once for all checks."""
+        if self._flow is None:
+            from watchkeeper.proof.flow import Flow
+
+            self._flow = Flow(self.nodes, catalogue)
+        return self._flow
+
+    def finding(
+        self, check: str, message: str, start: int, end: int, *, why: str = "", fix: str = "", severity: str = "error"
+    ) -> Finding:
+        """Return a finding about `text[start:end]`."""
+        place, excerpt = self.source.at(start, end)
+        return Finding(check, f"{self.owner}: {message}", place, excerpt, why, fix, severity)
+
+
+class Rule:
+    """One rule as Prometheus reads it: `labels` and `annotations` are those in the rule file, without the group's.
+
+    `for_` and `keep_firing_for` are None where the rule has none. `definition` is what it was made from, None for a
+    rule that was read from a file.
+    """
+
+    __slots__ = (
+        "annotations", "definition", "expression", "for_", "group", "is_alert", "keep_firing_for", "labels", "name"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        group: Group,
+        name: Text,
+        expression: Expression,
+        *,
+        is_alert: bool,
+        labels: Mapping[str, Text],
+        annotations: Mapping[str, Text],
+        for_: Text | None = None,
+        keep_firing_for: Text | None = None,
+        definition: Alert | Recording | None = None,
+    ) -> None:
+        self.group = group
+        self.name = name
+        self.expression = expression
+        self.is_alert = is_alert
+        self.labels = labels
+        self.annotations = annotations
+        self.for_ = for_
+        self.keep_firing_for = keep_firing_for
+        self.definition = definition
+
+    @property
+    def owner(self) -> str:
+        """What messages call it."""
+        return f"{'alert' if self.is_alert else 'recording rule'} {self.name.value}"
+
+    def finding(self, check: str, message: str, *, why: str = "", fix: str = "", severity: str = "error") -> Finding:
+        """Return a finding about the rule, at its name."""
+        return self.name.finding(check, f"{self.owner}: {message}", why=why, fix=fix, severity=severity)
+
+
+class Group:
+    """One group of rules. `interval`, `query_offset` and `limit` are None where it has none; `file` is where it stands.
+
+    `definition` is what it was made from, None for a group that was read from a file.
+    """
+
+    __slots__ = ("definition", "file", "interval", "labels", "limit", "name", "query_offset", "rules")
+
+    def __init__(
+        self,
+        name: Text,
+        file: str,
+        *,
+        labels: Mapping[str, Text],
+        interval: Text | None = None,
+        query_offset: Text | None = None,
+        limit: Text | None = None,
+        definition: GroupDefinition | None = None,
+    ) -> None:
+        self.name = name
+        self.file = file
+        self.labels = labels
+        self.interval = interval
+        self.query_offset = query_offset
+        self.limit = limit
+        self.definition = definition
+        self.rules: list[Rule] = []
+
+    @property
+    def interval_ms(self) -> int | None:
+        """How often its rules are evaluated, in milliseconds; None where the server's default holds."""
+        return (milliseconds(self.interval.value) if self.interval else None) or None
