@@ -211,6 +211,6 @@ def _labelled(rule: Rule, labels: Mapping[str, str]) -> Rule:
     """Return the rule with a group's labels as Prometheus adds them: what the rule says itself stays."""
     own = set(rule.labels)
     if isinstance(rule, Alert):
-        own |= {"severity", "team", *(["priority"] if rule.priority else [])}
+        own |= {field for field in ("severity", "team", "priority") if getattr(rule, field)}
     added = {name: value for name, value in labels.items() if name not in own}
     return dataclasses.replace(rule, labels={**added, **rule.labels}) if added else rule

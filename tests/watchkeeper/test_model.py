@@ -103,6 +103,11 @@ def test_the_labels_of_a_group_in_a_group_go_to_its_rules():
     ]
 
 
+def test_a_field_left_empty_does_not_hide_the_label_of_a_group():
+    outer = Group("outer", [Group("inner", [alert(team="", severity="")], labels={"team": "x", "severity": "info"})])
+    assert [dict(rule.labels) for rule in outer.rules] == [{"team": "x", "severity": "info"}]
+
+
 @pytest.mark.parametrize("field", [{"interval": "1m"}, {"query_offset": "1m"}, {"limit": 3}])
 def test_a_group_in_a_group_has_no_settings_of_its_own(field):
     assert len(Group("outer", [inner(**field)], **field).rules) == 2

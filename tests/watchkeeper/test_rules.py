@@ -113,3 +113,21 @@ groups:
 def test_what_is_not_said_is_not_written(tmp_path, field):
     group = Group("targets", [Recording("job:up:sum", "sum by (job) (up)")])
     assert field not in to_yaml(rule_file(group, Settings(root=tmp_path), {}), "")
+
+
+def test_what_an_alert_leaves_empty_is_not_written(tmp_path):
+    bare = Alert("X", expr="up == 0", severity="", team="", summary="")
+    known = Alert("Y", expr="up == 0", severity="", team="sre", summary="", annotations={"runbook_url": "https://w/y"})
+    document = rule_file(Group("g", [bare, known]), Settings(root=tmp_path, runbook_url="https://wiki"), {})
+    assert document["groups"][0]["rules"] == [
+        {"alert": "X", "expr": "up == 0"},
+        {"alert": "Y", "expr": "up == 0", "labels": {"team": "sre"}, "annotations": {"runbook_url": "https://w/y"}},
+    ]
+
+
+def test_a_label_that_is_empty_on_purpose_stays(tmp_path):
+    bare = Alert(
+        "X", expr="up == 0", severity="", team="", summary="", labels={"team": ""}, annotations={"summary": ""}
+    )
+    (rule,) = rule_file(Group("g", [bare], labels={"team": "sre"}), Settings(root=tmp_path), {})["groups"][0]["rules"]
+    assert rule == {"alert": "X", "expr": "up == 0", **empty}

@@ -1,4 +1,7 @@
-"""An alert needs a runbook: what to do, for someone who was asleep a minute ago."""
+"""An alert needs a runbook: what to do, for someone who was asleep a minute ago.
+
+A page that is kept elsewhere is named by the annotation `runbook_url`.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,10 @@ def check(project: Project) -> Iterator[Finding]:
     pages = None if project.pack.runbooks is None else {page.name for page in project.pack.runbooks}
     for alert in project.pack.alerts.values():
         if not alert.runbook:
+            if alert.annotations.get("runbook_url", "").strip():
+                continue
             why = "whoever is paged finds no word of what to do"
-            fix = 'write the page and give runbook="its-name"'
+            fix = 'write the page and give runbook="its-name", or say where it is in annotations={"runbook_url": ...}'
             yield Finding(ID, f"alert {alert.name} has no runbook", alert.place, why=why, fix=fix)
         elif not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", alert.runbook):
             what = f'alert {alert.name}: "{alert.runbook}" is no name of a runbook page'

@@ -49,8 +49,8 @@ def _of_alerts(group: Group, written: list[dict[str, Any]], target: Version) -> 
         if not isinstance(rule, Alert):
             continue
         ours = {name for name in _URLS if name not in rule.annotations}  # told once, at the settings
-        annotations = {name: text for name, text in data["annotations"].items() if name not in ours}
-        for where, text in (*_strings("annotation", annotations), *_strings("label", data["labels"])):
+        annotations = {name: text for name, text in data.get("annotations", {}).items() if name not in ours}
+        for where, text in (*_strings("annotation", annotations), *_strings("label", data.get("labels", {}))):
             for message, excerpt, why, fix in _faults(text, target):
                 yield Finding(ID, f"alert {rule.name}, {where}: {message}", rule.place, excerpt, why, fix)
 

@@ -17,8 +17,13 @@ ID = "promql/metric"
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Yield a finding for each selector of an unknown metric; a name made of variables or a regex passes."""
+    """Yield a finding for each selector of an unknown metric; a name made of variables or a regex passes.
+
+    A pack that declares no metric at all, such as one just imported, has no contract to hold names against.
+    """
     catalogue = project.catalogue
+    if not project.pack.metrics:
+        return
     for expression in project.expressions:
         for node in expression.nodes:
             if not isinstance(node, nodes.VectorSelector) or node.variables:

@@ -20,16 +20,32 @@ ID = "rule/label"
 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each label or annotation that Prometheus refuses or sets itself."""
+    drawn = {name for dashboard in project.dashboards for panel in dashboard.panels for name in panel.alerts}
     for group in project.pack.groups:
         yield from _check(f"group {group.name}", "label", group.labels, group.place, ("alertname",))
         for rule in group.rules:
             if isinstance(rule, Alert):
-                own = ("alertname", "severity", "team", *(["priority"] if rule.priority else []))
-                yield from _check(f"alert {rule.name}", "label", rule.labels, rule.place, own)
-                made = ("summary", "description", "runbook_url", "dashboard_url")
+                yield from _check(f"alert {rule.name}", "label", rule.labels, rule.place, _labels(rule))
+                made = _annotations(rule, is_drawn=rule.name in drawn)
                 yield from _check(f"alert {rule.name}", "annotation", rule.annotations, rule.place, made)
             else:
                 yield from _check(f"recording rule {rule.name}", "label", rule.labels, rule.place, ())
+
+
+def _labels(alert: Alert) -> tuple[str, ...]:
+    """Return the labels that the alert's fields make: one that is empty makes none."""
+    return ("alertname", *(name for name in ("severity", "team", "priority") if getattr(alert, name)))
+
+
+def _annotations(alert: Alert, *, is_drawn: bool) -> tuple[str, ...]:
+    """Return the annotations that the alert's fields, and a panel that names it, make."""
+    made = {
+        "summary": alert.summary,
+        "description": alert.description,
+        "runbook_url": alert.runbook,
+        "dashboard_url": is_drawn,
+    }
+    return tuple(name for name, value in made.items() if value)
 
 
 def _check(owner: str, kind: str, names: Mapping[str, str], place: Place, own: tuple[str, ...]) -> Iterator[Finding]:

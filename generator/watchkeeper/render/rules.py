@@ -36,7 +36,10 @@ def rule_file(group: Group, settings: Settings, panel_of: PanelOf) -> dict[str, 
 
 
 def rule_data(rule: Rule, settings: Settings, panel_of: PanelOf) -> dict[str, Any]:
-    """Return one rule as plain data; an alert with links to its runbook and to its panel, where addresses are known."""
+    """Return one rule as plain data; an alert with links to its runbook and to its panel, where addresses are known.
+
+    A field that is empty makes no label and no annotation: an empty label would hide the group's.
+    """
     if not isinstance(rule, Alert):
         data: dict[str, Any] = {"record": rule.name, "expr": rule.expr}
         return {**data, "labels": dict(rule.labels)} if rule.labels else data
@@ -45,18 +48,19 @@ def rule_data(rule: Rule, settings: Settings, panel_of: PanelOf) -> dict[str, An
         data["for"] = rule.for_
     if rule.keep_firing_for:
         data["keep_firing_for"] = rule.keep_firing_for
-    labels = {"severity": str(rule.severity), "team": rule.team}
-    if rule.priority:
-        labels["priority"] = rule.priority
-    data["labels"] = {**labels, **rule.labels}
-    annotations = {"summary": rule.summary}
-    if rule.description:
-        annotations["description"] = rule.description
-    if runbook := settings.runbook(rule.runbook):
-        annotations["runbook_url"] = runbook
-    if rule.name in panel_of and (panel := settings.panel(*panel_of[rule.name])):
-        annotations["dashboard_url"] = panel
-    data["annotations"] = {**annotations, **rule.annotations}
+    made = {"severity": str(rule.severity), "team": rule.team, "priority": rule.priority}
+    labels = {**{name: value for name, value in made.items() if value}, **rule.labels}
+    if labels:
+        data["labels"] = labels
+    made = {
+        "summary": rule.summary,
+        "description": rule.description,
+        "runbook_url": settings.runbook(rule.runbook),
+        "dashboard_url": settings.panel(*panel_of[rule.name]) if rule.name in panel_of else "",
+    }
+    annotations = {**{name: value for name, value in made.items() if value}, **rule.annotations}
+    if annotations:
+        data["annotations"] = annotations
     return data
 
 

@@ -1,5 +1,7 @@
 """What checks of definitions say, where a page's two examples are not all there is to it."""
 
+from pathlib import Path
+
 import pytest
 
 from watchkeeper import Alert, Gauge, Group, Pack, Place, Recording, Runbook
@@ -189,3 +191,48 @@ def test_what_a_page_has_of_its_own(findings, text):
 def test_what_is_wrong_with_a_page(findings, text, said):
     (finding,) = findings("runbook/page", alert(), runbooks=(page(First=text),))
     assert finding.message.startswith(f"runbook down: {said}")
+
+
+# rule/label
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"labels": {"team": "x"}}, 'label "team" is made from the definition'),
+        ({"labels": {"alertname": "x"}, "team": ""}, 'label "alertname" is made from the definition'),
+        ({"annotations": {"summary": "x"}}, 'annotation "summary" is made from the definition'),
+        (
+            {"annotations": {"runbook_url": "x"}},
+            'alert TargetDown: annotation "runbook_url" is made from the definition',
+        ),
+        ({"annotations": {"runbook_url": "x"}}, 'annotation "runbook_url" is made from the definition'),
+        ({"labels": {"priority": "P1"}}, None),
+        ({"labels": {"team": ""}, "team": ""}, None),
+        ({"annotations": {"summary": ""}, "summary": ""}, None),
+        ({"annotations": {"runbook_url": "https://wiki/x"}, "runbook": ""}, None),
+        ({"annotations": {"dashboard_url": "https://grafana/d/x"}}, None),
+    ],
+)
+def test_what_a_field_says_is_not_said_again(findings, more, said):
+    found = [finding.message for finding in findings("rule/label", alert(**more))]
+    assert found == ([f"alert TargetDown: {said}"] if said else [])
+
+
+# alert/runbook
+
+
+@pytest.mark.parametrize(("url", "number"), [("https://wiki/x", 0), (" ", 1)])
+def test_a_runbook_kept_elsewhere(findings, url, number):
+    found = findings("alert/runbook", alert(runbook="", annotations={"runbook_url": url}))
+    assert len(found) == number
+
+
+# promql/metric
+
+
+def test_a_pack_without_metrics_has_no_contract(findings):
+    pack = Pack(groups=(Group("g", [alert(expr="upp == 0")]),))
+    _, found = build(pack, Settings(root=Path()))
+    assert found == []
+    assert len(findings("promql/metric", alert(expr="upp == 0"))) == 1
