@@ -126,8 +126,7 @@ def test_what_an_alert_leaves_empty_is_not_written(tmp_path):
 
 
 def test_a_label_that_is_empty_on_purpose_stays(tmp_path):
-    bare = Alert(
-        "X", expr="up == 0", severity="", team="", summary="", labels={"team": ""}, annotations={"summary": ""}
-    )
+    empty = {"labels": {"team": ""}, "annotations": {"summary": ""}}
+    bare = Alert("X", expr="up == 0", severity="", team="", summary="", **empty)
     (rule,) = rule_file(Group("g", [bare], labels={"team": "sre"}), Settings(root=tmp_path), {})["groups"][0]["rules"]
     assert rule == {"alert": "X", "expr": "up == 0", **empty}

@@ -202,10 +202,6 @@ def test_what_is_wrong_with_a_page(findings, text, said):
         ({"labels": {"team": "x"}}, 'label "team" is made from the definition'),
         ({"labels": {"alertname": "x"}, "team": ""}, 'label "alertname" is made from the definition'),
         ({"annotations": {"summary": "x"}}, 'annotation "summary" is made from the definition'),
-        (
-            {"annotations": {"runbook_url": "x"}},
-            'alert TargetDown: annotation "runbook_url" is made from the definition',
-        ),
         ({"annotations": {"runbook_url": "x"}}, 'annotation "runbook_url" is made from the definition'),
         ({"labels": {"priority": "P1"}}, None),
         ({"labels": {"team": ""}, "team": ""}, None),
