@@ -1,0 +1,1 @@
+"""Anyone's YAML and JSON, read with the place of each text."""
