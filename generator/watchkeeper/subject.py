@@ -70,19 +70,28 @@ class Expression:
     """One PromQL expression of a rule or a panel, parsed: `tree`, or the `error` where it is none.
 
     `owner` names it in messages: `alert X`, `panel "Y" of dashboard Z`. `nodes` are the tree's, parents before
-    children: walked once for all checks.
+    children: walked once for all checks. Of a dashboard's, `legend` is the query's legend and `label` what a variable
+    takes the values of.
     """
 
-    __slots__ = ("_flow", "error", "in_dashboard", "legend", "nodes", "owner", "source", "text", "tree")
+    __slots__ = ("_flow", "error", "in_dashboard", "label", "legend", "nodes", "owner", "source", "text", "tree")
 
     def __init__(
-        self, text: str, owner: str, source: Source, *, in_dashboard: bool = False, legend: Text | None = None
+        self,
+        text: str,
+        owner: str,
+        source: Source,
+        *,
+        in_dashboard: bool = False,
+        legend: Text | None = None,
+        label: Text | None = None,
     ) -> None:
         self.text = text
         self.owner = owner
         self.source = source
         self.in_dashboard = in_dashboard
         self.legend = legend
+        self.label = label
         self.tree: Expr | None = None
         self.nodes: tuple[Node, ...] = ()
         self.error: ParseError | None = None
