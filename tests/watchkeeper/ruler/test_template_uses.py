@@ -21,7 +21,12 @@ def uses(text):
         ("{{ $value | humanize }}", [("value", ""), ("function", "humanize")]),
         ('{{ printf "%.2f %s" $value $labels.a }}', [("function", "printf"), ("value", ""), ("label", "a")]),
         ("{{ with $labels }}{{ .a }}{{ $.Labels.b }}{{ end }}", [("label", "a"), ("label", "b")]),
-        ("{{ with .Labels.a }}{{ .b }}{{ else }}{{ .Labels.c }}{{ end }}", [("label", "a"), ("label", "c")]),
+        (
+            "{{ with .Labels.a }}{{ .b }}{{ else }}{{ .Labels.c }}{{ end }}",
+            [("label", "a"), ("field", "b"), ("label", "c")],
+        ),
+        ("{{ .Foo }} {{ $.Bar.x }} {{ .ExternalURL }}", [("field", "Foo"), ("field", "Bar")]),
+        ("{{ $labels.app.io }} {{ $value.x }}", [("label", "app"), ("field", "io"), ("field", "x")]),
         ('{{ index $labels "a" }}', [("function", "index"), ("label", "a")]),
         ('{{ index .Labels "a" | len }}', [("function", "index"), ("label", "a"), ("function", "len")]),
         ("{{ index $labels $value }}", [("function", "index"), ("labels", ""), ("value", "")]),

@@ -30,8 +30,9 @@ _ROOT = "root"
 _LABELS = "labels"
 _EXTERNAL_LABELS = "external labels"
 _VALUE = "value"
+_TEXT = "text"
 _OTHER = ""
-_FIELDS = {"Labels": _LABELS, "ExternalLabels": _EXTERNAL_LABELS, "Value": _VALUE}
+_FIELDS = {"Labels": _LABELS, "ExternalLabels": _EXTERNAL_LABELS, "Value": _VALUE, "ExternalURL": _TEXT}
 _MAX_DEPTH = 20
 
 
@@ -39,9 +40,9 @@ class Use:
     """One thing that a template uses.
 
     `kind` is "label", "external label", "value", "function" or "query", or "labels" and "external labels" where all of
-    them are (printed, ranged over, or indexed by what is only known later). `name` is the label or the function, the
-    text of a query (None where it is put together), and empty elsewhere. `position` and `end` are character offsets
-    of the name in the template.
+    them are (printed, ranged over, or indexed by what is only known later), or "field": one that isn't there, which
+    makes an error of the whole text. `name` is the label, the function or the field, the text of a query (None where
+    it is put together), and empty elsewhere. `position` and `end` are character offsets of the name in the template.
     """
 
     __slots__ = ("end", "kind", "name", "position")
@@ -236,12 +237,14 @@ class _Walk:
         # with several names, that of the second dot.
         starts = self._starts(names, node)
         for name, start in zip(names, starts, strict=True):
-            if kind == _ROOT:
-                kind = _FIELDS.get(name, _OTHER)
-            elif kind in (_LABELS, _EXTERNAL_LABELS):
+            if kind in (_LABELS, _EXTERNAL_LABELS):
                 self.add(kind[:-1], name, start, len(name))
-                kind = _OTHER
+                kind = _TEXT
+            elif kind == _ROOT and name in _FIELDS:
+                kind = _FIELDS[name]
             else:
+                if kind != _OTHER:
+                    self.add("field", name, start, len(name))
                 kind = _OTHER
         return kind
 
