@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, Severity
     from watchkeeper.pack import Pack, Removed
     from watchkeeper.runbook import Runbook
+    from watchkeeper.waivers import Waiver
 
 __all__ = [
     "Alert",
@@ -34,6 +35,7 @@ __all__ = [
     "Runbook",
     "Series",
     "Severity",
+    "Waiver",
     "__version__",
     "not_",
     "re",
@@ -46,6 +48,7 @@ _HOMES = {
     "model": ("Alert", "DefinitionError", "Group", "Recording", "Rule", "Severity"),
     "pack": ("Pack", "Removed"),
     "runbook": ("Runbook",),
+    "waivers": ("Waiver",),
 }
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 from watchkeeper.contract import Selectable
 from watchkeeper.fields import Unfit, duration, hold, several, text, texts_by_name, whole
 from watchkeeper.findings import Place, caller, nearest
+from watchkeeper.waivers import Waiver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,8 @@ def _severity(value: object) -> str:
     return next((severity for severity in Severity if severity == held), held)
 
 
+_waivers = several(Waiver)
+
 Definition = TypeVar("Definition", "Alert", "Recording", "Group")
 
 
@@ -84,10 +87,11 @@ class Recording(Selectable):
     expr: str
     labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)  # a mapping has no hash
     unit: str = field(default="", kw_only=True)
+    waivers: Sequence[Waiver] = field(default=(), kw_only=True)
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        hold(self, name=text, expr=_promql, labels=texts_by_name, unit=text)
+        hold(self, name=text, expr=_promql, labels=texts_by_name, unit=text, waivers=_waivers)
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Alert:
     `for_`, `keep_firing_for`: Prometheus durations such as `5m`. `team` owns it. `priority`: an optional label such as
     `P1`. `summary` and `description` are annotations in Prometheus' template language. `runbook` is its page's name.
     `panel` is `dashboard uid/panel key`, only needed where more than one panel names the alert. `labels` and
-    `annotations` are added to those that the other fields make.
+    `annotations` are added to those that the other fields make. `waivers` are the findings that may stay.
     """
 
     name: str
@@ -113,12 +117,13 @@ class Alert:
     panel: str = field(default="", kw_only=True)
     labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    waivers: Sequence[Waiver] = field(default=(), kw_only=True)
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         hold(self, name=text, expr=_promql, severity=_severity, team=text, summary=text, description=text, runbook=text)
         hold(self, for_=duration, keep_firing_for=duration, priority=text, panel=text)
-        hold(self, labels=texts_by_name, annotations=texts_by_name)
+        hold(self, labels=texts_by_name, annotations=texts_by_name, waivers=_waivers)
 
     @property
     def threshold(self) -> Threshold:
@@ -166,8 +171,8 @@ class Group:
     `interval` and `query_offset` are durations, empty for the server's default; `limit` is the most alerts or series
     that one rule may make, 0 for no limit; `labels` are added to every rule's.
 
-    A group among the rules stands for its rules, with its labels added to theirs. It can't bring an interval, a
-    query_offset or a limit of its own.
+    A group among the rules stands for its rules, with its labels and waivers added to theirs. It can't bring an
+    interval, a query_offset or a limit of its own.
     """
 
     name: str
@@ -176,11 +181,12 @@ class Group:
     query_offset: str = field(default="", kw_only=True)
     limit: int = field(default=0, kw_only=True)
     labels: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    waivers: Sequence[Waiver] = field(default=(), kw_only=True)
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         hold(self, name=text, interval=duration, query_offset=duration, limit=whole, labels=texts_by_name)
-        hold(self, rules=several(Alert, Recording, Group))
+        hold(self, rules=several(Alert, Recording, Group), waivers=_waivers)
         object.__setattr__(self, "rules", tuple(_flat(self)))
 
     @property
@@ -204,7 +210,10 @@ def _flat(group: Group) -> Iterator[Rule]:
                     group.place,
                     f"give {group.name} {setting}={inner!r}, or keep {rule.name} a group of its own",
                 )
-        yield from (_labelled(part, rule.labels) for part in rule.rules)
+        for part in rule.rules:
+            labelled = _labelled(part, rule.labels)
+            waivers = (*part.waivers, *rule.waivers)
+            yield dataclasses.replace(labelled, waivers=waivers) if rule.waivers else labelled
 
 
 def _labelled(rule: Rule, labels: Mapping[str, str]) -> Rule:

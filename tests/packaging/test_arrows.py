@@ -24,13 +24,16 @@ ROOTS = {"watchkeeper": ROOT / "generator", "watchkeeper_fleet": ROOT / "monitor
 
 # The tool. It knows nothing of watchkeeper_fleet, and nothing imports cli.
 TOOL = {
-    "__init__": "_version | contract findings model pack runbook",
+    "__init__": "_version | contract findings model pack runbook waivers",
     "_version": "",
     "findings": "",
     "names": "",
     "fields": "",
     "contract": "fields findings",
-    "model": "contract fields findings | promql",
+    "scopes": "",
+    "waivers": "fields findings scopes | pack read",
+    "reports": "_version checks.__init__ findings | waivers",
+    "model": "contract fields findings waivers | promql",
     "runbook": "fields findings",
     "discovery": "contract model",
     "pack": "contract discovery fields findings model runbook | render",
