@@ -1,0 +1,180 @@
+"""The pack on RC-9902 and the hour before, as it is and in full: what promtool's rule engine says at each evaluation.
+
+promtool 3 evaluates rules with the server's code, though not by the clock: it needs no compression of time, which
+test_server.py does. Ours is written down as what is expected, so promtool itself compares: every sample of ALERTS,
+ALERTS_FOR_STATE and recorded series, and the texts of all that fires.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import math
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from watchkeeper.engine import Data, Series
+from watchkeeper.engine.data import is_stale
+from watchkeeper.ruler import Ruler, groups_of
+from watchkeeper_fleet.incidents import rc9902
+
+pytestmark = pytest.mark.slow
+
+TESTS = Path(__file__).parents[2]
+RULES = TESTS.parent / "rules"
+GROUPS = sorted(path.stem for path in RULES.glob("*.yaml"))
+WRITTEN = '{__name__=~"ALERTS|ALERTS_FOR_STATE|.+:.+"}'
+SCRAPE_MS = 15_000
+
+
+def servers() -> Any:
+    spec = importlib.util.spec_from_file_location("servers_for_promtool", TESTS / "servers/conftest.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def promtool():
+    binary = servers().find("3")
+    if not binary or not (binary.parent / "promtool").exists():
+        pytest.skip("Prometheus 3 is not here: name one in WATCHKEEPER_PROMETHEUS3")
+    return binary.parent / "promtool"
+
+
+@functools.cache
+def world(shape: str) -> Data:
+    """The incident from 0 on: promtool 3.5 begins there. Values that are times are moved along."""
+    data = rc9902.incident(shape)
+    begin = min(one.times[0] for one in data.series)
+    moved = Data()
+    for one in data.series:
+        name = dict(one.labels)["__name__"]
+        by = begin / 1000 if name.endswith("_timestamp_seconds") else 0.0
+        values = [value if is_stale(value) else value - by for value in one.values] if by else list(one.values)
+        moved.add(Series(one.labels, [time - begin for time in one.times], values))
+    return moved
+
+
+def notation(series: Series) -> str:
+    """The values in promtool's notation."""
+    known = dict(zip(series.times, series.values, strict=True))
+    found = []
+    for time in range(0, series.times[-1] + 1, SCRAPE_MS):
+        value = known.get(time)
+        found.append("_" if value is None else "stale" if is_stale(value) else repr(value))
+    assert sum(one != "_" for one in found) == len(known)  # all are on the grid
+    return " ".join(found)
+
+
+def named(labels: Any) -> str:
+    inner = ", ".join(f"{name}={json.dumps(value)}" for name, value in labels if name != "__name__")
+    return f"{dict(labels)['__name__']}{{{inner}}}"
+
+
+class Case:
+    """One group on one world, and what our ruler makes of it, as a unit-test file."""
+
+    def __init__(self, group: str, shape: str) -> None:
+        self.data = world(shape)
+        (self.group,) = groups_of(yaml.safe_load((RULES / f"{group}.yaml").read_text()))
+        self.step = self.group.interval_ms
+        end = max(one.times[-1] for one in self.data.series)
+        self.history = Ruler([self.group], url_functions=False).run(
+            self.data, start=0, end=end / 1000, step=self.step / 1000
+        )
+        assert self.history.errors == []
+        self.times = range(0, end + 1, self.step)
+        self.samples: dict[int, list[tuple[str, float]]] = {time: [] for time in self.times}
+        for outcome in self.history.outcomes:
+            for one in outcome.series():
+                for time, value in zip(one.times, one.values, strict=True):
+                    if not is_stale(value):
+                        self.samples[time].append((named(one.labels), value))
+        self.fired = [name for name in self.history.names if any(one.firing for one in self.history.alerts(name))]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "rule_files": [str(RULES / f"{self.group.name}.yaml")],
+            "evaluation_interval": f"{self.step}ms",
+            "tests": [
+                {
+                    "interval": f"{SCRAPE_MS}ms",
+                    "input_series": [
+                        {"series": named(one.labels), "values": notation(one)} for one in self.data.series
+                    ],
+                    "promql_expr_test": [query for time in self.times for query in self.queries(time)],
+                    "alert_rule_test": [self.texts(name, time) for name in self.fired for time in self.times],
+                }
+            ],
+        }
+
+    def queries(self, time: int) -> list[dict[str, Any]]:
+        """All values but NaN, which promtool finds unequal to itself; then how many series there are, NaN or not."""
+        known = [{"labels": name, "value": value} for name, value in self.samples[time] if not math.isnan(value)]
+        counts: dict[str, int] = {}
+        for name, _ in self.samples[time]:
+            counts[name.partition("{")[0]] = counts.get(name.partition("{")[0], 0) + 1
+        every = [{"labels": f'{{__name__="{name}"}}', "value": count} for name, count in counts.items()]
+        at = f"{time}ms"
+        return [
+            {"eval_time": at, "expr": f"{WRITTEN} >= -Inf", "exp_samples": known},
+            {"eval_time": at, "expr": f"count by (__name__) ({WRITTEN})", "exp_samples": every},
+        ]
+
+    def texts(self, name: str, time: int) -> dict[str, Any]:
+        expected = [
+            {
+                "exp_labels": {label: value for label, value in one.labels.items() if label != "alertname"},
+                "exp_annotations": one.annotations_at(time / 1000),
+            }
+            for one in self.history.alerts(name)
+            if one.state_at(time / 1000) == "firing"
+        ]
+        return {"eval_time": f"{time}ms", "alertname": name, "exp_alerts": expected}
+
+
+def run(promtool: Path, folder: Path, document: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    file = folder / "tests.yml"
+    file.write_text(json.dumps(document))  # JSON is YAML
+    return subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, timeout=300, check=False)
+
+
+# The shapes differ in memory alone.
+CASES = [(group, "linear") for group in GROUPS] + [
+    ("gpu_memory", shape) for shape in rc9902.SHAPES if shape != "linear"
+]
+
+
+@pytest.mark.parametrize(("group", "shape"), CASES)
+def test_promtool_agrees_at_every_evaluation(promtool, tmp_path, record_property, group, shape):
+    case = Case(group, shape)
+    done = run(promtool, tmp_path, case.document())
+    assert done.returncode == 0, (done.stdout + done.stderr)[:4000]
+    record_property("evaluations", len(case.times))
+    record_property("samples", sum(map(len, case.samples.values())))
+    record_property("pairs of alert and evaluation", len(case.times) * len(case.history.names))
+    record_property("pairs with texts", len(case.times) * len(case.fired))
+
+
+def test_promtool_does_not_agree_with_what_is_wrong(promtool, tmp_path):
+    case = Case("serving", "linear")
+    document = case.document()
+    (test,) = document["tests"]
+    wrong = next(
+        sample
+        for query in test["promql_expr_test"]
+        for sample in query["exp_samples"]
+        if 'alertstate="firing"' in sample["labels"]
+    )
+    wrong["labels"] = wrong["labels"].replace("firing", "pending")
+    done = run(promtool, tmp_path, document)
+    assert done.returncode == 1
+    assert 'alertstate="pending"' in done.stdout + done.stderr
