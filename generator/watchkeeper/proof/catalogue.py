@@ -11,6 +11,7 @@ from watchkeeper.promql import ParseError, parse, walk
 if TYPE_CHECKING:
     from watchkeeper.contract import Metric
     from watchkeeper.pack import Pack
+    from watchkeeper.promql.nodes import Expr
 
 # What a scrape adds by itself: https://prometheus.io/docs/concepts/jobs_instances/
 _SCRAPE = (
@@ -47,10 +48,13 @@ class Catalogue:
                 self.series[name] = Known(targets.union(labels), kind, metric)
         # A recording rule may read another that stands later, so each is worked out when first asked for.
         self._rules: dict[str, list[tuple[Recording, frozenset[str]]]] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._trees: dict[str, tuple[Expr, ...]] = {}
         for group in pack.groups:
             for rule in group.rules:
                 if isinstance(rule, Recording):
                     self._rules.setdefault(rule.name, []).append((rule, frozenset({**group.labels, **rule.labels})))
+                    self._texts.setdefault(rule.name, []).append(rule.expr)
 
     def get(self, name: str) -> Known | None:
         """Return what is known of the series, None where there is none of that name."""
@@ -72,6 +76,17 @@ class Catalogue:
         except ParseError:
             return None
         return possible(tuple(walk(tree)), self)[id(tree)]
+
+    def recorded(self, name: str) -> tuple[Expr, ...]:
+        """Return the expressions of the rules that record the series, parsed; none where one of them is no PromQL."""
+        if name not in self._texts:
+            return ()
+        if name not in self._trees:
+            try:
+                self._trees[name] = tuple(parse(text) for text in self._texts[name])
+            except ParseError:
+                self._trees[name] = ()
+        return self._trees[name]
 
     def names(self) -> list[str]:
         """Return the names of all series."""

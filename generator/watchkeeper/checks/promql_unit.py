@@ -1,0 +1,56 @@
+"""Seconds compared with bytes, or added to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from watchkeeper.promql import nodes
+from watchkeeper.promql.functions import SCALAR
+from watchkeeper.proof.shape import COMPARISONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watchkeeper.findings import Finding
+    from watchkeeper.project import Project
+    from watchkeeper.proof.catalogue import Catalogue
+    from watchkeeper.subject import Expression
+
+ID = "promql/unit"
+
+_OPERATORS = COMPARISONS | {"+", "-"}
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Yield a finding for each operation whose sides are known to be in different units."""
+    for expression in project.expressions:
+        for node in expression.nodes:
+            if type(node) is nodes.Binary and node.op in _OPERATORS and not _has_number(node):
+                yield from _mismatches(expression, project.catalogue)
+                break
+
+
+def _has_number(node: nodes.Binary) -> bool:
+    """Tell whether one side is written as numbers alone: it is in the unit of the other."""
+    return any(side.type == SCALAR and not isinstance(side, nodes.Call) for side in (node.lhs, node.rhs))
+
+
+def _mismatches(expression: Expression, catalogue: Catalogue) -> Iterator[Finding]:
+    from watchkeeper.proof.units import units
+
+    found = units(expression.nodes, catalogue)
+    for node in expression.nodes:
+        if not isinstance(node, nodes.Binary) or node.op not in _OPERATORS:
+            continue
+        left, right = found.get(id(node.lhs)), found.get(id(node.rhs))
+        if left is None or right is None or not left.differs(right):
+            continue
+        sure = left.sure and right.sure
+        what = f"the left side of {node.op} is in {left}, the right side in {right}"
+        why = "the result means nothing, and an alert on it fires at no sensible value"
+        if not sure:
+            why = f"by their names: {why}"
+        fix = "compare like with like; convert one side if that is meant, such as x_milliseconds / 1000"
+        yield expression.finding(
+            ID, what, node.start, node.end, why=why, fix=fix, severity="error" if sure else "warning"
+        )
