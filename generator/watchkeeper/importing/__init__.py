@@ -1,0 +1,1 @@
+"""Rule files become Python definitions that render back to the same rules, with their comments."""

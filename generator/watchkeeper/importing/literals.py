@@ -1,0 +1,98 @@
+"""Texts as Python literals: the same characters, easy to read, and laid out as `ruff format` and `black` leave them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WIDTH = 120
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_WORDS = re.compile(r"[^ \n]*(?: +|\n)|[^ \n]+")
+_PARTS = re.compile(r"[^,|]*[,|]|[^,|]+")  # of a word too long for a line: a regular expression, a list of labels
+
+
+def width(text: str) -> int:
+    """Return the columns that the text takes: wide characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+
+
+def literal(text: str) -> str:
+    """Return the text as a literal on one line: raw where backslashes abound, in the quotes that need less escaping."""
+    # A backslash before a quote is left to escaping: in a raw string it reads as if the quote were escaped.
+    if "\\" in text and text.isprintable() and not text.endswith("\\") and '\\"' not in text:
+        for quote in "\"'":
+            if quote not in text:
+                return f"r{quote}{text}{quote}"
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(_escaped(c, quote) for c in text) + quote
+
+
+def _escaped(c: str, quote: str) -> str:
+    if c == quote:
+        return "\\" + c
+    if c in _ESCAPES:
+        return _ESCAPES[c]
+    if c.isprintable() and not "\ud800" <= c <= "\udfff":
+        return c
+    # What can't be seen is written out: no text may look like another.
+    code = ord(c)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def argument(head: str, text: str, indent: str) -> list[str]:
+    """Return the lines of an argument or an item: `head`, such as `expr=`, the literal, and a comma.
+
+    It is one line where that fits, else a block in triple quotes for a text of several lines, else pieces in
+    parentheses.
+    """
+    one = f"{indent}{head}{literal(text)},"
+    lines = text.rstrip("\n").count("\n") + 1
+    if lines == 1 and width(one) <= WIDTH:
+        return [one]
+    if lines > 1 and (block := _block(text)):
+        first, *rest = f"{indent}{head}{block},".split("\n")
+        return [first, *rest]
+    room = WIDTH - len(indent) - 4
+    whole = literal(text)
+    pieces = [whole] if head and width(whole) <= room else list(_pieces(text, room))
+    if width(one) <= WIDTH or (len(pieces) < 2 and width(whole) > room):
+        return [one]
+    return [f"{indent}{head}(", *(f"{indent}    {piece}" for piece in pieces), f"{indent}),"]
+
+
+def _block(text: str) -> str:
+    """Return the text in triple quotes, nothing where one could not see what it is."""
+    lines = text.split("\n")
+    plain = all(line.isprintable() and line == line.rstrip() for line in lines)
+    if not plain or '"""' in text or text.endswith(('"', "\\")):
+        return ""
+    if "\\" not in text:
+        return f'"""\\\n{text}"""'
+    return "" if text.startswith('"') else f'r"""{text}"""'
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    """Yield literals that make the text together, broken behind spaces and line ends."""
+    held = ""
+    for word in _words(text, room):
+        if held and (held.endswith("\n") or width(literal(held + word)) > room):
+            yield literal(held)
+            held = ""
+        held += word
+    if held:
+        yield literal(held)
+
+
+def _words(text: str, room: int) -> Iterator[str]:
+    for match in _WORDS.finditer(text):
+        if len(match[0]) <= room:
+            yield match[0]
+        else:
+            yield from _PARTS.findall(match[0])
