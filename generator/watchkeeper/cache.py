@@ -52,7 +52,7 @@ _FOLDER = [0]
 _SPECIAL = [1]  # a device, pipe or socket: its content is not to be known
 
 # Clocks of file systems run behind by up to a tick of the kernel.
-_TICK = 20_000_000
+TICK = 20_000_000
 
 
 # What leads to more than files, as Python's audit events are called.
@@ -96,7 +96,7 @@ class Recorder:
             name = _absolute(os.fsdecode(path or "."))
             if name not in self.folders:
                 self._on = False  # this lists it, too
-                self.folders[name] = _names(name)
+                self.folders[name] = names_in(name)
                 self._on = True
         elif event in _BEYOND and not (self.forking and event == "os.fork"):
             self.beyond = True
@@ -107,7 +107,7 @@ class Recorder:
             return
         name = _absolute(_source(name))
         if name not in self.files:
-            state = self.files[name] = _state(name)
+            state = self.files[name] = state_of(name)
             if name.startswith(("/proc/", "/sys/")) or (state == _SPECIAL and name != os.devnull):
                 self.beyond = True
 
@@ -146,13 +146,13 @@ class Cache:
     def fresh(self) -> str:
         """Return the message of the last run where nothing differs since, else an empty string."""
         try:
-            if _state(str(self.path)) in (None, _SPECIAL):
+            if state_of(str(self.path)) in (None, _SPECIAL):
                 return ""  # a pipe would hang
             record = json.loads(self.path.read_text(encoding="utf-8"))
             same = record["key"] == self._key
-            same = same and all(_state(path) == state for path, state in record["files"].items())
-            same = same and all(_state(path, os.lstat) == state for path, state in record["outputs"].items())
-            same = same and all(_hash(_names(path)) == names for path, names in record["folders"].items())
+            same = same and all(state_of(path) == state for path, state in record["files"].items())
+            same = same and all(state_of(path, os.lstat) == state for path, state in record["outputs"].items())
+            same = same and all(_hash(names_in(path)) == names for path, names in record["folders"].items())
             return str(record["message"]) if same else ""
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return ""  # none yet, or not ours: then the work is done
@@ -164,8 +164,8 @@ class Cache:
         try:
             files = self._files(recorder)
             written = {str(self.out.resolve() / name): None for name in outputs}
-            made = {path: _state(path, os.lstat) for path in written}
-            folders = {path: _names(path) for path in recorder.folders}
+            made = {path: state_of(path, os.lstat) for path in written}
+            folders = {path: names_in(path) for path in recorder.folders}
             if files is None or not all(made.values()) or _SPECIAL in made.values():
                 return
             ours = {self.path.parent, *(parent for path in map(Path, made) for parent in (path, *path.parents))}
@@ -191,10 +191,10 @@ class Cache:
         modules = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
         own = {os.path.join(self._folder, name) for name in modules if isinstance(name, str)}  # noqa: PTH118
         inputs = {str(self.root / "pyproject.toml"), *recorder.files, *filter(None, map(_on_disk, own))}
-        files = {path: _state(path) for path in sorted(inputs)}
+        files = {path: state_of(path) for path in sorted(inputs)}
         if any(files[path] != state for path, state in recorder.files.items()):
             return None
-        if any(state and state[-1] > recorder.started - _TICK for state in files.values()):
+        if any(state and state[-1] > recorder.started - TICK for state in files.values()):
             return None
         return files
 
@@ -205,7 +205,7 @@ class Cache:
         return [*where, sys.version, sys.executable, list(sys.path), secret]
 
 
-def _state(path: str, look: Callable[[str], os.stat_result] = os.stat) -> State:
+def state_of(path: str, look: Callable[[str], os.stat_result] = os.stat) -> State:
     """Return what tells one content of a file from another without reading it, None where there is none."""
     try:
         found = look(path)
@@ -216,10 +216,10 @@ def _state(path: str, look: Callable[[str], os.stat_result] = os.stat) -> State:
     return _FOLDER if stat.S_ISDIR(found.st_mode) else _SPECIAL
 
 
-def _names(path: str) -> list[str] | None:
+def names_in(path: str) -> list[str] | None:
     """Return the names in a folder, None where there is none."""
     try:
-        return sorted(name for name in os.listdir(path) if name not in _OURS)  # noqa: PTH208 - as for _state
+        return sorted(name for name in os.listdir(path) if name not in _OURS)  # noqa: PTH208 - as for state_of
     except (OSError, ValueError):
         return None
 
@@ -250,6 +250,6 @@ def _source(name: str) -> str:
 
 def _on_disk(path: str) -> str:
     """Return the file that holds a module: the path itself, or the archive that it leads into."""
-    while _state(path) is None and path != os.path.dirname(path):  # noqa: PTH120 - as above
+    while state_of(path) is None and path != os.path.dirname(path):  # noqa: PTH120 - as above
         path = os.path.dirname(path)  # noqa: PTH120 - as above
-    return "" if _state(path) == _FOLDER else path
+    return "" if state_of(path) == _FOLDER else path

@@ -70,6 +70,19 @@ WHOLE = (
     "text_unicode",
 )
 
+# Ids of findings that no check yields, but the reading of files or of waivers; and what they are about.
+OTHERS = {
+    "alertmanager/config": "An Alertmanager configuration that names what is not there.",
+    "json/parse": "A file that is not JSON.",
+    "waiver/expired": "Waivers whose time is over.",
+    "waiver/syntax": "Waivers that can't be read.",
+    "waiver/unused": "Waivers of nothing.",
+    "yaml/key": "Keys that a file may not have.",
+    "yaml/kind": "A file in which nothing is known.",
+    "yaml/parse": "A file that is not YAML.",
+    "yaml/value": "Values that a key may not have.",
+}
+
 NAMES = tuple(dict.fromkeys((*PARTS, *WHOLE)))  # one that looks at rules and at models is in both
 
 
@@ -82,3 +95,8 @@ def run(project: Project, names: tuple[str, ...]) -> Iterator[Finding]:
 @lru_cache(maxsize=None)  # noqa: UP033 - as many as there are tuples above
 def _checks(names: tuple[str, ...]) -> list[Callable[[Project], Iterator[Finding]]]:
     return [import_module(f"{__name__}.{name}").check for name in names]
+
+
+def ids() -> list[str]:
+    """Return the ids of all findings that checking can have."""
+    return [*(name.replace("_", "/", 1).replace("_", "-") for name in NAMES), *OTHERS]
