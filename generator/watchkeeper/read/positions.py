@@ -177,7 +177,7 @@ def _block(text: str, start: int, end: int, value: str, *, folded: bool) -> Iter
 
 def _indent(text: str, lines: list[tuple[int, int]], value: str) -> int:
     # Folding joins lines, but as many empty ones stand first in the source as in the value.
-    content = value.lstrip("\n")
+    content = value.lstrip(_BREAKS)
     first = len(value) - len(content)
     if not content or first >= len(lines):
         return max((stop - begin for begin, stop in lines), default=0)
