@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from watchkeeper.read.comments import Comment
+
 
 class Lines(NamedTuple):
     """Lines of a file, both ends among them. An empty range, `last` before `first`, lies between two lines."""
@@ -48,3 +50,15 @@ class Scopes:
         """Tell whether a range within `lines` begins on or above this line."""
         index = bisect_right(self._starts, lines.first)
         return index < len(self._ranges) and self._starts[index] <= line and self._ranges[index].last <= lines.last
+
+
+def with_comments(scopes: Iterable[tuple[int, int]], comments: Iterable[Comment]) -> list[Lines]:
+    """Return the scopes, each with the comments that stand directly above it."""
+    alone = {comment.line for comment in comments if comment.alone}
+    extended = []
+    for first, last in scopes:
+        line = first
+        while line - 1 in alone:
+            line -= 1
+        extended.append(Lines(line, last))
+    return extended
