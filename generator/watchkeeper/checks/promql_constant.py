@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.promql import nodes
 from watchkeeper.promql.functions import SCALAR
-from watchkeeper.proof.shape import COMPARISONS, bare, deciding
+from watchkeeper.proof.bounds import NONE, bounds, can_hold, constant, must_hold
+from watchkeeper.proof.shape import COMPARISONS, MIRRORED, bare, deciding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,38 +43,33 @@ _NEVER_OF_ITSELF = frozenset({"<", ">", "!="})
 
 
 def _with_number(expression: Expression, node: nodes.Binary) -> Iterator[Finding]:
-    from watchkeeper.proof.bounds import bounds, can_hold, is_constant, may_be_bounded, must_hold
-
-    is_left = node.lhs.type == SCALAR and is_constant(node.lhs)
-    constant, other = (node.lhs, node.rhs) if is_left else (node.rhs, node.lhs)
-    if not is_left and not (node.rhs.type == SCALAR and is_constant(node.rhs)):
+    limit, other, op = constant(node.rhs), node.lhs, node.op
+    if limit is None:
+        limit, other, op = constant(node.lhs), node.rhs, MIRRORED[node.op]
+        if limit is None:
+            return
+    found = bounds(other)
+    if found == NONE and not math.isinf(limit):
         return
-    limit = bounds(constant)
-    if not (may_be_bounded(other) or math.inf in map(abs, limit)) or -limit[0] == limit[1] == math.inf:
-        return
-    left, right = (limit, bounds(other)) if is_left else (bounds(other), limit)
-    of_numbers = is_constant(other)
-    outcome = "0" if node.return_bool else "never true"
-    if not can_hold(left, node.op, right):
-        why = "the rule never does anything" if not expression.in_dashboard else "the panel stays empty"
-        what = f"this is always {outcome}" if node.return_bool else f"this is {outcome}"
-        yield expression.finding(ID, f"{what}: {_reason(other)}", node.start, node.end, why=why, fix=_fix(other, node))
-    elif of_numbers and node is not expression.tree and must_hold(left, node.op, right):
+    at = node.start, node.end
+    if not can_hold(found, op, (limit, limit)):
+        what = "this is always 0" if node.return_bool else "this is never true"
+        why = "the panel stays empty" if expression.in_dashboard else "the rule never does anything"
+        yield expression.finding(ID, f"{what}: {_reason(other, found)}", *at, why=why, fix=_fix(other, node.op))
+    elif node is not expression.tree and constant(other) is not None and must_hold(found, op, (limit, limit)):
         what = "this compares numbers with numbers and is always true"
         why = "nothing that happens can change it; comparisons bind tighter than `and`, `or` and `unless`"
         fix = "compare a series, or put parentheses around what is to be compared"
-        yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="warning")
+        yield expression.finding(ID, what, *at, why=why, fix=fix, severity="warning")
 
 
-def _reason(other: Expr) -> str:
-    from watchkeeper.proof.bounds import bounds
-
+def _reason(other: Expr, found: tuple[float, float]) -> str:
     other = bare(other)
     if isinstance(other, nodes.Aggregate) and other.op in ("count", "group", "count_values"):
         return f"{other.op}() of nothing is no 0 but nothing at all, and of anything else it is 1 or more"
     if isinstance(other, nodes.Call) and other.name in ("absent", "absent_over_time"):
         return f"{other.name}() is 1 or nothing at all"
-    low, high = bounds(other)
+    low, high = found
     if low == -math.inf and high == math.inf:
         return "no value is beyond infinity"
     if low == high:
@@ -85,12 +81,12 @@ def _reason(other: Expr) -> str:
     )
 
 
-def _fix(other: Expr, node: nodes.Binary) -> str:
+def _fix(other: Expr, op: str) -> str:
     other = bare(other)
     if isinstance(other, nodes.Aggregate) and other.op in ("count", "group", "count_values"):
         return "write absent(...) to hear that there is none, or (count(...) or vector(0)) to count none as 0"
     if isinstance(other, nodes.Call) and other.name in ("absent", "absent_over_time"):
-        return f"leave `{node.op} ...` out: {other.name}() alone says that there is none"
+        return f"leave `{op} ...` out: {other.name}() alone says that there is none"
     return "mend the number, or the direction of the comparison"
 
 
@@ -107,7 +103,7 @@ def _with_itself(expression: Expression, node: nodes.Binary) -> Iterator[Finding
 
 def _of_alert(expression: Expression, tree: Expr) -> Iterator[Finding]:
     for node in deciding(tree):
-        if not isinstance(node, nodes.Binary) or node.op not in COMPARISONS:
+        if not isinstance(node, nodes.Binary) or node.op not in COMPARISONS or constant(node.lhs) is not None:
             continue
         if node.return_bool:
             if any(isinstance(n, nodes.Binary) and n.op in COMPARISONS and not n.return_bool for n in nodes.walk(node)):
@@ -123,12 +119,10 @@ def _of_alert(expression: Expression, tree: Expr) -> Iterator[Finding]:
 
 
 def _always(expression: Expression, node: nodes.Binary) -> Iterator[Finding]:
-    from watchkeeper.proof.bounds import bounds, is_constant, may_be_bounded, must_hold
-
-    if not may_be_bounded(node.lhs) or not is_constant(node.rhs) or is_constant(node.lhs):
+    limit = constant(node.rhs)
+    if limit is None or (node.op, limit) in _EXISTS:
         return
-    left, right = bounds(node.lhs), bounds(node.rhs)
-    if (node.op, right[0]) not in _EXISTS and must_hold(left, node.op, right):
+    if must_hold(bounds(node.lhs), node.op, (limit, limit)):
         what = "this is true of whatever there is"
         why = "the alert fires as long as the series exist"
         fix = "mend the number, or the direction of the comparison"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 from watchkeeper.promql import nodes, walk
-from watchkeeper.proof.shape import COMPARISONS, KEEPS, MIRRORED, PICKS, RATES, bare, number
+from watchkeeper.proof.shape import COMPARISONS, KEEPS, MIRRORED, RATES, bare, number
 
 if TYPE_CHECKING:
     from watchkeeper.promql.nodes import Expr
@@ -42,135 +43,131 @@ _AGGREGATES: dict[str, Bounds] = {
 }
 _SAME = (KEEPS - {"abs", "ceil", "floor", "round", "clamp", "clamp_min", "clamp_max", "scalar"}) | {
     "avg_over_time",
-    "quantile_over_time",
     "vector",
 }
 # What Prometheus itself writes.
 _SERIES: dict[str, Bounds] = {"up": (0, 1), "ALERTS": (1, 1)}
 
 
-def may_be_bounded(expr: Expr) -> bool:
-    """Tell, cheaply, whether `bounds` has a chance to know more than nothing."""
-    while True:
-        if isinstance(expr, (nodes.Paren, nodes.Unary, nodes.Subquery)):
-            expr = expr.expr
-        elif isinstance(expr, nodes.Aggregate):
-            if expr.op in _AGGREGATES:
-                return True
-            expr = expr.expr
-        elif isinstance(expr, nodes.Call):
-            if expr.name in _CALLS or expr.name.startswith("clamp"):
-                return True
-            if expr.name not in _SAME or not expr.args:
-                return False
-            expr = expr.args[-1] if expr.name == "quantile_over_time" else expr.args[0]
-        elif isinstance(expr, nodes.MatrixSelector):
-            expr = expr.selector
-        elif isinstance(expr, nodes.VectorSelector):
-            return expr.name in _SERIES
-        else:
-            return isinstance(expr, (nodes.Binary, nodes.NumberLiteral))
-
-
 def bounds(expr: Expr) -> Bounds:
-    """Return the least and the greatest value that the expression can have, NaN aside."""
-    found: dict[int, Bounds] = {}
-    for node in reversed(tuple(walk(expr))):
-        if isinstance(node, nodes.Binary):
-            found[id(node)] = _binary(node, found)
-        elif isinstance(node, nodes.Call):
-            found[id(node)] = _call(node, found)
-        elif isinstance(node, nodes.Aggregate):
-            found[id(node)] = _aggregate(node, found)
-        elif isinstance(node, nodes.NumberLiteral):
-            found[id(node)] = (node.value, node.value) if not math.isnan(node.value) else NONE
-        elif isinstance(node, nodes.VectorSelector):
-            found[id(node)] = _SERIES.get(node.name or "", NONE)
-        elif isinstance(node, (nodes.Paren, nodes.Subquery)):
-            found[id(node)] = found[id(node.expr)]
-        elif isinstance(node, nodes.Unary):
-            low, high = found[id(node.expr)]
-            found[id(node)] = (-high, -low) if node.op == "-" else (low, high)
-        elif isinstance(node, nodes.MatrixSelector):
-            found[id(node)] = found[id(node.selector)]
-        elif isinstance(node, nodes.Expr):
-            found[id(node)] = NONE
-    return found[id(expr)]
+    """Return the least and the greatest value that the expression can have, NaN aside.
+
+    Follows the one way that a value comes by; where two series meet, nothing is known.
+    """
+    steps: list[nodes.Expr] = []
+    while True:
+        following: Expr | None = None
+        if isinstance(expr, (nodes.Paren, nodes.Subquery)):
+            following = expr.expr
+        elif isinstance(expr, nodes.Aggregate):
+            if expr.variables or expr.op in _AGGREGATES:
+                return _up(steps, _AGGREGATES.get(expr.op, NONE))
+            if expr.op == "sum":
+                steps.append(expr)
+            following = expr.expr if expr.op != "quantile" or _is_share(expr.param) else None
+        elif isinstance(expr, nodes.Call):
+            if expr.name in _CALLS:
+                return _up(steps, _CALLS[expr.name])
+            if expr.name in ("clamp_min", "clamp_max"):
+                steps.append(expr)
+                following = expr.args[0]
+            elif expr.name in _SAME and expr.args:
+                following = expr.args[0]
+            elif expr.name == "quantile_over_time" and _is_share(expr.args[0]):
+                following = expr.args[1]
+        elif isinstance(expr, nodes.Binary):
+            if expr.return_bool:
+                return _up(steps, (0, 1))
+            following = _one_side(expr)
+            steps.append(expr)
+        elif isinstance(expr, nodes.Unary):
+            steps.append(expr)
+            following = expr.expr
+        elif isinstance(expr, nodes.MatrixSelector):
+            following = expr.selector
+        elif isinstance(expr, nodes.NumberLiteral):
+            return _up(steps, (expr.value, expr.value) if not math.isnan(expr.value) else NONE)
+        elif isinstance(expr, nodes.VectorSelector):
+            return _up(steps, _SERIES.get(expr.name or "", NONE))
+        if following is None:
+            return _up(steps, NONE)
+        expr = following
 
 
-def _aggregate(node: nodes.Aggregate, found: dict[int, Bounds]) -> Bounds:
-    if node.variables:
-        return NONE
-    if node.op in _AGGREGATES:
-        return _AGGREGATES[node.op]
-    low, high = found[id(node.expr)]
-    if node.op == "quantile":
-        share = number(node.param) if node.param is not None else None
-        return (low, high) if share is not None and 0 <= share <= 1 else NONE
-    if node.op == "avg" or node.op in PICKS:
-        return low, high
-    return (low, INF if high > 0 else high) if low >= 0 else NONE  # a sum of one or more
+def _is_share(expr: Expr | None) -> bool:
+    share = number(expr) if expr is not None else None
+    return share is not None and 0 <= share <= 1
 
 
-def _call(node: nodes.Call, found: dict[int, Bounds]) -> Bounds:
-    if node.name in _CALLS:
-        return _CALLS[node.name]
-    if not node.args:
-        return NONE
-    low, high = found[id(node.args[0])]
-    if node.name == "clamp_min":
-        return max(low, found[id(node.args[1])][0]), max(high, found[id(node.args[1])][1])
-    if node.name == "clamp_max":
-        return min(low, found[id(node.args[1])][0]), min(high, found[id(node.args[1])][1])
-    if node.name == "quantile_over_time":
-        share = number(node.args[0])
-        return found[id(node.args[1])] if share is not None and 0 <= share <= 1 else NONE
-    return (low, high) if node.name in _SAME else NONE
-
-
-def _binary(node: nodes.Binary, found: dict[int, Bounds]) -> Bounds:
-    left, right = found[id(node.lhs)], found[id(node.rhs)]
-    if node.matching is not None and (node.matching.fill_left is not None or node.matching.fill_right is not None):
-        return NONE
-    if node.op in COMPARISONS:
-        if node.return_bool:
-            return (0, 1)
-        if node.lhs.type == "scalar":
-            return _narrowed(right, MIRRORED[node.op], left)
-        return _narrowed(left, node.op, right)
+def _one_side(node: nodes.Binary) -> Expr | None:
+    """Return the side that the values come from, the other one a number; None where there is no such side."""
     if node.op in ("and", "unless"):
-        return left
-    if node.op == "or":
-        return min(left[0], right[0]), max(left[1], right[1])
-    if INF in map(abs, (*left, *right)) and min(left[0], right[0]) < 0:
-        return NONE  # half-open and signed: nothing is worth the trouble
-    if node.op == "+":
-        return left[0] + right[0], left[1] + right[1]
-    if node.op == "-" and INF not in (*left, *right):
-        return left[0] - right[1], left[1] - right[0]
-    if node.op in ("*", "/") and left[0] >= 0 and right[0] >= 0:
-        return _scaled(node.op, left, right)
+        return node.lhs
+    if node.op in COMPARISONS:
+        return node.rhs if node.lhs.type == "scalar" else node.lhs
+    if constant(node.rhs) is not None:
+        return node.lhs
+    return node.rhs if constant(node.lhs) is not None else None
+
+
+def _up(steps: list[nodes.Expr], found: Bounds) -> Bounds:
+    """Return what the steps, the innermost last, make of the bounds."""
+    for step in reversed(steps):
+        low, high = found
+        if isinstance(step, nodes.Binary):
+            found = _binary(step, found)
+        elif isinstance(step, nodes.Aggregate):  # a sum of one or more
+            found = (low, INF if high > 0 else high) if low >= 0 else NONE
+        elif isinstance(step, nodes.Unary):
+            found = (-high, -low) if step.op == "-" else found
+        elif isinstance(step, nodes.Call):
+            limit = number(step.args[1])
+            found = NONE if limit is None else found
+            if limit is not None and step.name == "clamp_min":
+                found = max(low, limit), max(high, limit)
+            elif limit is not None:
+                found = min(low, limit), min(high, limit)
+    return found
+
+
+def _binary(node: nodes.Binary, found: Bounds) -> Bounds:
+    if node.op in ("and", "unless"):
+        return found
+    if node.op in COMPARISONS and node.matching is not None:
+        return found if node.matching.fill_left is None else NONE
+    left, right = constant(node.lhs), constant(node.rhs)
+    if node.op in COMPARISONS:
+        if right is not None:
+            return _narrowed(found, node.op, right)
+        return _narrowed(found, MIRRORED[node.op], left) if left is not None else found
+    low, high = found
+    if right is not None:
+        return _arithmetic(node.op, low, high, right)
+    if left is not None and node.op in ("+", "*"):
+        return _arithmetic(node.op, low, high, left)
+    return (left - high, left - low) if left is not None and node.op == "-" else NONE
+
+
+def _arithmetic(op: str, low: float, high: float, by: float) -> Bounds:
+    if not math.isfinite(by):
+        return NONE
+    if op == "+":
+        return low + by, high + by
+    if op == "-":
+        return low - by, high - by
+    if op in ("*", "/") and by > 0:
+        return (low * by, high * by) if op == "*" else (low / by, high / by)
     return NONE
 
 
-def _scaled(op: str, left: Bounds, right: Bounds) -> Bounds:
-    """Return the bounds of a product or quotient of two that are 0 or more."""
-    if op == "*":
-        low = left[0] * right[0] if INF not in (left[0], right[0]) else 0
-        return low, INF if INF in (left[1], right[1]) else left[1] * right[1]
-    if right[0] == right[1] and 0 < right[0] < INF:
-        return left[0] / right[0], left[1] / right[0]
-    return _NEVER_NEGATIVE
-
-
-def _narrowed(kept: Bounds, op: str, other: Bounds) -> Bounds:
+def _narrowed(kept: Bounds, op: str, limit: float) -> Bounds:
     """Return the bounds of what a filter lets pass."""
     low, high = kept
-    if op in (">", ">="):
-        return max(low, other[0]), high
-    if op in ("<", "<="):
-        return low, min(high, other[1])
-    return (max(low, other[0]), min(high, other[1])) if op == "==" else kept
+    if op in (">", ">=", "=="):
+        low = max(low, limit)
+    if op in ("<", "<=", "=="):
+        high = min(high, limit)
+    return low, high
 
 
 def can_hold(left: Bounds, op: str, right: Bounds) -> bool:
@@ -194,13 +191,37 @@ def must_hold(left: Bounds, op: str, right: Bounds) -> bool:
     return not can_hold(left, opposite, right)
 
 
-def is_constant(expr: Expr) -> bool:
-    """Tell whether it has no data in it: numbers alone, or `vector` of them."""
-    expr = bare(expr)
-    if isinstance(expr, nodes.NumberLiteral):
-        return True
-    return all(
-        isinstance(node, (nodes.NumberLiteral, nodes.Paren, nodes.Unary, nodes.Binary, nodes.VectorMatching))
-        or (isinstance(node, nodes.Call) and node.name in ("vector", "pi"))
-        for node in walk(expr)
-    )
+def constant(expr: Expr) -> float | None:
+    """Return the number that the expression is, be it a `vector` of it; None if there is data in it, or NaN."""
+    found = number(expr)
+    if found is None:
+        expr = bare(expr)
+        if isinstance(expr, nodes.Call) and expr.name == "vector":
+            return constant_number(expr.args[0])
+        if expr.type != "scalar" or not isinstance(expr, (nodes.Binary, nodes.Unary)):
+            return None
+        return constant_number(expr)
+    return found if not math.isnan(found) else None
+
+
+def constant_number(expr: Expr) -> float | None:
+    """Return the value of arithmetic on numbers alone, such as `24 * 60 * 60`."""
+    found: dict[int, float] = {}
+    for node in reversed(tuple(walk(expr))):
+        if isinstance(node, nodes.NumberLiteral):
+            found[id(node)] = node.value
+        elif isinstance(node, (nodes.Paren, nodes.Unary)) and id(node.expr) in found:
+            value = found[id(node.expr)]
+            found[id(node)] = -value if isinstance(node, nodes.Unary) and node.op == "-" else value
+        elif isinstance(node, nodes.Binary) and id(node.lhs) in found and id(node.rhs) in found:
+            left, right = found[id(node.lhs)], found[id(node.rhs)]
+            try:
+                value = _OPERATORS[node.op](left, right)
+            except (KeyError, ArithmeticError, ValueError):
+                return None
+            found[id(node)] = value
+    value = found.get(id(expr), math.nan)
+    return value if not math.isnan(value) else None
+
+
+_OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": math.pow}

@@ -66,13 +66,17 @@ def argument(call: Call) -> Expr | None:
 
 
 def is_rate(expr: Expr) -> bool:
-    """Tell whether it is a rate, or sums or picks of rates: what is 0 whenever nothing happens."""
+    """Tell whether it is a rate, or sums, picks or multiples of rates: what is 0 whenever nothing happens."""
     while True:
         expr = bare(expr)
         if type(expr) is Aggregate and (expr.op in {"sum", "avg"} or expr.op in PICKS):
             expr = expr.expr
         elif type(expr) is Call and expr.name in KEEPS and expr.name not in _LIFTS and expr.args:
             expr = expr.args[0]
+        elif type(expr) is Binary and (expr.op in {"*", "/"}) and number(expr.rhs) is not None:
+            expr = expr.lhs
+        elif type(expr) is Binary and expr.op == "*" and number(expr.lhs) is not None:
+            expr = expr.rhs
         else:
             return type(expr) is Call and expr.name in RATES
 
