@@ -66,7 +66,7 @@ def build(
     dashboards would fill a gigabyte. `track` shows progress, `spread` maps over several cores.
     """
     track = track or (lambda items, *_: items)
-    whole = Project(pack, settings, Catalogue(pack))
+    whole = Project(pack, settings, Catalogue.of_pack(pack))
     alerts = pack.alerts
     removed = frozenset(entry.name for entry in pack.removed)
     boards = (spread or map)(lambda source: _board(source, whole, alerts, removed, keep=keep), pack.dashboards)
