@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -17,6 +16,7 @@ from watchkeeper.render.grafana.context import items, sub
 from watchkeeper.render.rules import rule_file, to_yaml
 from watchkeeper.render.runbooks import page
 from watchkeeper.subject import Expression, Group, Rule, Text, Written
+from watchkeeper.variable_query import variable_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from watchkeeper.model import Alert
     from watchkeeper.model import Group as GroupDefinition
     from watchkeeper.pack import Dashboard, Pack
+    from watchkeeper.proof.routing import Config
     from watchkeeper.settings import Settings
 
     Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
@@ -45,6 +46,7 @@ class Project:
     groups: tuple[Group, ...] = ()
     documents: tuple[tuple[GroupDefinition, dict[str, Any]], ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # relative path to text
+    alertmanagers: tuple[Config, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -221,22 +223,21 @@ def _panel_expressions(dashboard: Rendered) -> Iterator[Expression]:
         for target in items(dashboard.panel(panel), "targets"):
             if isinstance(target.get("expr"), str) and _is_prometheus(target):
                 owner = f'panel "{panel.title}" of dashboard {dashboard.uid}, query {target.get("refId", "?")}'
-                yield Expression(target["expr"], owner, Written(panel.place, target["expr"]), in_dashboard=True)
+                legend = target.get("legendFormat")
+                yield Expression(
+                    target["expr"],
+                    owner,
+                    Written(panel.place, target["expr"]),
+                    in_dashboard=True,
+                    legend=_text(legend, panel.place) if isinstance(legend, str) and "{{" in legend else None,
+                )
     for variable in items(sub(dashboard.model, "templating"), "list"):
-        text = variable_expression(variable)
-        if text:
+        query = variable_query(variable) if _is_prometheus(variable) else None
+        if query and query.expr:
             owner = f"variable {variable.get('name')} of dashboard {dashboard.uid}"
-            yield Expression(text, owner, Written(dashboard.place, text), in_dashboard=True)
-
-
-def variable_expression(variable: dict[str, Any]) -> str:
-    """Return the PromQL inside a query variable, `label_values(EXPR, label)` or `query_result(EXPR)`, else nothing."""
-    query = variable.get("query")
-    text = query.get("query") if isinstance(query, dict) else query
-    if variable.get("type") != "query" or not isinstance(text, str) or not _is_prometheus(variable):
-        return ""
-    match = re.fullmatch(r"\s*(?:label_values\((.*),\s*[\w.\"]+\s*\)|query_result\((.*)\))\s*", text, re.DOTALL)
-    return (match[1] or match[2] or "").strip() if match else ""
+            label = _text(query.label, dashboard.place) if query.label else None
+            source = Written(dashboard.place, query.expr)
+            yield Expression(query.expr, owner, source, in_dashboard=True, is_variable=True, label=label)
 
 
 def _is_prometheus(item: dict[str, Any]) -> bool:

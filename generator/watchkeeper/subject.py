@@ -70,11 +70,13 @@ class Expression:
     """One PromQL expression of a rule or a panel, parsed: `tree`, or the `error` where it is none.
 
     `owner` names it in messages: `alert X`, `panel "Y" of dashboard Z`. `nodes` are the tree's, parents before
-    children: walked once for all checks. Of a dashboard's, `legend` is the query's legend and `label` what a variable
-    takes the values of.
+    children: walked once for all checks. Of a dashboard's, `legend` is the query's legend; `is_variable` tells one that
+    only gives a variable its values, those of `label` if it has one.
     """
 
-    __slots__ = ("_flow", "error", "in_dashboard", "label", "legend", "nodes", "owner", "source", "text", "tree")
+    __slots__ = (
+        "_flow", "error", "in_dashboard", "is_variable", "label", "legend", "nodes", "owner", "source", "text", "tree"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class Expression:
         source: Source,
         *,
         in_dashboard: bool = False,
+        is_variable: bool = False,
         legend: Text | None = None,
         label: Text | None = None,
     ) -> None:
@@ -90,6 +93,7 @@ class Expression:
         self.owner = owner
         self.source = source
         self.in_dashboard = in_dashboard
+        self.is_variable = is_variable
         self.legend = legend
         self.label = label
         self.tree: Expr | None = None

@@ -2,32 +2,193 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
 
 import click
 
-from watchkeeper.cli.common import checked_project, counted, definitions_option, read_settings, report
+from watchkeeper.cli.common import (
+    checked_project,
+    counted,
+    definitions_option,
+    read_settings,
+    report,
+    stop,
+    totals,
+    track,
+    wants_colour,
+)
+from watchkeeper.findings import Finding, Place
+
+if TYPE_CHECKING:
+    from watchkeeper.files import Contents
+    from watchkeeper.read.scrape import Published
+    from watchkeeper.remembered import Said
+    from watchkeeper.settings import Settings
+    from watchkeeper.waivers import Waived
+    from watchkeeper.waivers.held import Held
+
+    Outcome = tuple[str, list[Finding], list[Held], dict[str, list[tuple[int, int]]]]
 
 
 @click.command(
     epilog="""\b
 Examples:
-  watchkeeper check
-  watchkeeper check --definitions acme.monitoring.pack:EUROPE
+  watchkeeper check                                 the definitions that pyproject.toml names
+  watchkeeper check rules/ alertmanager.yml         anyone's files, proven together
+  watchkeeper check rules/ --metrics http://localhost:9090
+  watchkeeper check rules/ --changed-since origin/main --format github
 
-Each finding names its check, such as promql/metric, which docs/checks/ explains."""
+\b
+PATH is a file, or a folder whose .yml, .yaml, .rules and .json files are read: rule files, PrometheusRule manifests,
+Alertmanager configurations and dashboards. Each finding names its check, such as promql/metric, which docs/checks/
+explains; a waiver with a reason keeps one quiet (docs/waivers.md).
+
+\b
+Exit status: 0 no error (there may be warnings and notes), 1 an error, 2 wrong usage, 3 a server does not answer."""
 )
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
 @definitions_option
-def check(*, definitions: str | None) -> None:
-    """Report all that is wrong with the definitions, without writing anything."""
-    from watchkeeper.cache import Recorder
+@click.option(
+    "--metrics",
+    multiple=True,
+    metavar="FILE|URL",
+    help="What is published: a scrape's text, or the address of a scrape or of a Prometheus server.",
+)
+@click.option("--changed-since", metavar="REV", help="Report only what was changed since this Git revision.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How findings are written, to standard output.",
+)
+def check(
+    *, paths: tuple[str, ...], definitions: str | None, metrics: tuple[str, ...], changed_since: str | None, form: str
+) -> None:
+    """Report all that is wrong with the definitions, or with files of rules, routes and dashboards."""
+    if paths and definitions:
+        raise click.UsageError("give paths or --definitions, not both")
+    if metrics and not paths:
+        raise click.UsageError("--metrics is for files: definitions have their contract")
+    settings = read_settings()
+    today = date.today().isoformat()  # noqa: DTZ011 - the day on which a waiver ends is that of who wrote it
+    if not paths:
+        outcome = _of_definitions(settings, definitions)
+        sys.exit(_say(_told(*outcome, changed_since, form, today)))
+    from watchkeeper.remembered import Remembered
 
-    project, findings = checked_project(read_settings(), definitions, Recorder())
-    if report(findings):
-        sys.exit(1)
+    command = [paths, form, wants_colour(sys.stdout), str(settings)]
+    remembered = None if metrics or changed_since else Remembered(command, today)
+    if remembered and (said := remembered.recall()):
+        sys.exit(_say(said))
+    contents, *outcome = _of_files(paths, settings, metrics)
+    said = _told(*outcome, changed_since, form, today)
+    if remembered:
+        remembered.keep(said, contents.names, contents.folders)
+    sys.exit(_say(said))
+
+
+def _say(said: Said) -> int:
+    """Print what there is to say, and return the exit status."""
+    click.echo(said.out, nl=False, color=True)
+    click.echo(said.err, err=True)
+    return said.status
+
+
+def _of_definitions(settings: Settings, definitions: str | None) -> Outcome:
+    from watchkeeper.cache import Recorder
+    from watchkeeper.checks import ids
+    from watchkeeper.waivers.held import of_definitions
+
+    project, findings = checked_project(settings, definitions, Recorder())
+    held, faults = of_definitions(project.pack, ids())
     parts = (
         counted(sum(1 for _ in project.pack.rules), "rule"),
         counted(len(project.dashboards), "dashboard"),
         counted(len(project.pack.metrics), "metric"),
     )
-    click.echo(f"{', '.join(parts)}: fine", err=True)
+    return ", ".join(parts), [*findings, *faults], held, {}
+
+
+def _of_files(
+    paths: tuple[str, ...], settings: Settings, metrics: tuple[str, ...]
+) -> tuple[Contents, str, list[Finding], list[Held], dict[str, list[tuple[int, int]]]]:
+    from watchkeeper import files
+    from watchkeeper.settings import Targets
+
+    published = [one for where in metrics for one in _published(where)] if metrics else None
+    if not settings.definitions:
+        settings = replace(settings, targets=Targets.newest())  # nobody said which versions are in use
+    contents = files.read(paths, track)
+    project, findings = files.check(contents, settings, published=published)
+    held, faults = files.waivers(contents)
+    parts = [
+        counted(number, word)
+        for number, word in (
+            (sum(len(group.rules) for group in project.groups), "rule"),
+            (len(contents.dashboards), "dashboard"),
+            (len(contents.alertmanagers), "Alertmanager configuration"),
+        )
+        if number
+    ]
+    if not parts and not findings:
+        findings = [Finding("yaml/kind", "there is nothing to check", Place(paths[0]), fix="name files of rules")]
+    scopes = {file.name: files.scopes(nodes) for file, nodes in contents.nodes}
+    return contents, ", ".join(parts), [*findings, *faults], held, scopes
+
+
+def _published(where: str) -> list[Published]:
+    from watchkeeper.cli.fetch import Unreachable, published
+    from watchkeeper.read.files import Unreadable
+
+    try:
+        return published(where)
+    except Unreadable as error:
+        stop([error.finding])
+    except Unreachable as error:
+        report([error.finding])
+        sys.exit(3)
+
+
+def _told(  # noqa: PLR0917 - the parts of an outcome, and how to tell it
+    what: str,
+    findings: list[Finding],
+    held: list[Held],
+    scopes: dict[str, list[tuple[int, int]]],
+    changed_since: str | None,
+    form: str,
+    today: str,
+) -> Said:
+    """Return what to print: findings without those that are waived, or about what did not change."""
+    from watchkeeper.remembered import Said
+    from watchkeeper.waivers.held import apply
+
+    findings, waived = apply(findings, held, date.fromisoformat(today))
+    if changed_since is not None:
+        from watchkeeper.changes import RevisionError, changes_since, touched
+
+        try:
+            findings = touched(findings, changes_since(changed_since, os.getcwd()), scopes)  # noqa: PTH109 - a string
+        except RevisionError as error:
+            raise click.BadParameter(str(error), param_hint="--changed-since") from None
+    errors = any(finding.severity == "error" for finding in findings)
+    return Said(_written(findings, waived, form), totals(findings) or f"{what}: fine", int(errors))
+
+
+def _written(findings: list[Finding], waived: list[Waived], form: str) -> str:
+    if form == "text":
+        from watchkeeper.findings import to_text
+
+        colour = wants_colour(sys.stdout)
+        return "".join(f"{to_text(finding, colour=colour)}\n" for finding in findings)
+    from watchkeeper import reports
+
+    root = os.getcwd()  # noqa: PTH109 - a string
+    if form == "json":
+        return reports.to_json(findings, root, waived)
+    return reports.to_github(findings, root) if form == "github" else reports.to_sarif(findings, root, waived)

@@ -79,12 +79,15 @@ def report(findings: Sequence[Finding]) -> bool:
     colour = wants_colour(sys.stderr)
     for finding in findings:
         click.echo(to_text(finding, colour=colour), err=True, color=colour)
-    errors = sum(finding.severity == "error" for finding in findings)
-    warnings = len(findings) - errors
-    parts = [counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    if parts:
-        click.echo(", ".join(parts), err=True)
-    return errors > 0
+    if findings:
+        click.echo(totals(findings), err=True)
+    return any(finding.severity == "error" for finding in findings)
+
+
+def totals(findings: Sequence[Finding]) -> str:
+    """Return how many findings there are, `1 error, 2 warnings`; empty where there are none."""
+    counts = [(sum(finding.severity == word for finding in findings), word) for word in ("error", "warning", "note")]
+    return ", ".join(counted(number, word) for number, word in counts if number)
 
 
 def counted(number: int, word: str) -> str:

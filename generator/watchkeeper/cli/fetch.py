@@ -27,12 +27,12 @@ def published(where: str) -> list[Published]:
 
     Raises:
         Unreachable: an address that does not answer, or not with metrics.
-        watchkeeper.read.source.Unreadable: a file that can't be read.
+        watchkeeper.read.files.Unreadable: a file that can't be read.
     """
     from watchkeeper.read.scrape import of_scrape
 
     if not re.match(r"(?i)https?://", where):
-        from watchkeeper.read.source import load
+        from watchkeeper.read.files import load
 
         return of_scrape(load(where).text)
     if where.split("?", maxsplit=1)[0].rstrip("/").endswith("/metrics"):

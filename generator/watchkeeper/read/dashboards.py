@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.findings import Excerpt, Finding, Place
 from watchkeeper.read.source import Scalar, Span
 from watchkeeper.subject import Expression, Text
+from watchkeeper.variable_query import variable_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,6 @@ _WHY = "Grafana can't load it"
 _OWN_SOURCES = frozenset({"__expr__", "-- Mixed --", "-- Dashboard --", "-- Grafana --", "grafana"})
 _PROMETHEUS = frozenset({"prometheus", "grafana-amazonprometheus-datasource", "grafana-azureprometheus-datasource"})
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))|\[\[(\w+)\]\]")
-# Functions of a query variable: https://grafana.com/docs/grafana/latest/datasources/prometheus/template-variables/
-_LABEL_VALUES = re.compile(r'\s*label_values\(\s*(?:(?P<expr>.*),)?\s*"?(?P<label>[\w.$\{\}]+)"?\s*\)\s*\Z', re.DOTALL)
-_RESULT = re.compile(r"\s*query_result\(\s*(?P<expr>.*?)\s*\)\s*\Z", re.DOTALL)
 
 
 class Dashboard:
@@ -207,26 +205,15 @@ class _Reader:
             return  # no panel with queries, or one that Grafana would not load
 
     def _variable(self, path: Path, variable: dict[str, Any], owner: str) -> Iterator[Expression]:
-        if str(variable.get("type", variable.get("kind"))) not in ("query", "QueryVariable"):
+        if variable.get("kind") == "QueryVariable":  # of the v2 resource
+            variable = {**variable, "type": "query"}
+        query = variable_query(variable) if self._is_prometheus(variable, {}) is not False else None
+        if query is None or not query.expr:
             return
-        if self._is_prometheus(variable, {}) is False:
-            return
-        query = variable.get("query")
-        where: Path = (*path, "query")
-        if isinstance(query, dict):
-            where, query = (*where, "query"), query.get("query")
-        if not isinstance(query, str):
-            return
-        match = _LABEL_VALUES.match(query) or _RESULT.match(query)
-        if match is None or match["expr"] is None:
-            return
-        text = match["expr"].strip()
-        shift = match.start("expr") + len(match["expr"]) - len(match["expr"].lstrip())
-        label = None
-        if match.re is _LABEL_VALUES and "$" not in match["label"]:
-            label = Text(match["label"], _Json(self.document, self.base + where, match.start("label")))
-        source = _Json(self.document, self.base + where, shift)
-        found = Expression(text, owner, source, in_dashboard=True, label=label)
+        where = self.base + path + query.path
+        label = Text(query.label, _Json(self.document, where, query.label_at)) if query.label else None
+        source = _Json(self.document, where, query.expr_at)
+        found = Expression(query.expr, owner, source, in_dashboard=True, is_variable=True, label=label)
         if found.error is None or self._is_prometheus(variable, {}):
             yield found
 

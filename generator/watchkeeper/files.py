@@ -1,0 +1,211 @@
+"""Anyone's files, checked: rule files, PrometheusRule manifests, Alertmanager configurations, dashboards."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from watchkeeper.checks import PARTS, WHOLE, run
+from watchkeeper.contract import Metric
+from watchkeeper.findings import Finding, Place, sort
+from watchkeeper.pack import Pack
+from watchkeeper.project import Project
+from watchkeeper.proof.catalogue import Catalogue
+from watchkeeper.proof.known import declared
+from watchkeeper.read.files import Unreadable, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from watchkeeper.read.dashboards import Dashboard
+    from watchkeeper.read.scrape import Published
+    from watchkeeper.read.source import File
+    from watchkeeper.settings import Settings
+    from watchkeeper.subject import Expression, Group, Text
+    from watchkeeper.waivers.held import Held
+
+    Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
+
+SUFFIXES = (".yml", ".yaml", ".json", ".rules")
+
+
+class Contents:
+    """What is in the files. `nodes` are those of the rule files' documents, of which waivers ask for lines."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.folders: list[str] = []
+        self.nodes: list[tuple[File, list[Any]]] = []
+        self.groups: list[Group] = []
+        self.dashboards: list[Dashboard] = []
+        self.alertmanagers: list[Any] = []
+        self.tests = 0
+        self.findings: list[Finding] = []
+
+
+def _below(names: Iterable[str], found: Contents) -> Iterator[tuple[str, bool]]:
+    """Yield the files of these names and those below folders among them, and whether each was named itself."""
+    for name in names:
+        if not os.path.isdir(name):  # noqa: PTH112 - pathlib is slow to load
+            yield name, True
+            continue
+        for folder, folders, files in os.walk(name):
+            found.folders.append(folder)
+            folders[:] = sorted(one for one in folders if not one.startswith(".") and not _is_foreign(folder, one))
+            for file in sorted(files):
+                if file.endswith(SUFFIXES) and not file.startswith("."):
+                    yield os.path.normpath(os.path.join(folder, file)), False  # noqa: PTH118 - as above
+
+
+def _is_foreign(folder: str, name: str) -> bool:
+    """Tell whether a folder holds other people's files: a virtual environment, or what npm brings."""
+    return name == "node_modules" or os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
+
+
+def read(names: Iterable[str], track: Track) -> Contents:
+    """Read files, and those below folders: of these, what is none of ours is passed over. `track` shows progress."""
+    found = Contents()
+    listed = list(_below(names, found))
+    found.names = [name for name, _ in listed]
+    for name, named in track(listed, "files", len(listed)):
+        try:
+            file = load(name)
+        except Unreadable as error:
+            found.findings.append(error.finding)
+            continue
+        if name.endswith(".json") or file.text.lstrip()[:1] in ("{", "["):
+            _json(file, found, named=named)
+        else:
+            _yaml(file, found, named=named)
+    return found
+
+
+def _json(file: File, found: Contents, *, named: bool) -> None:
+    from watchkeeper.read.dashboards import dashboard, value_of
+
+    value, findings = value_of(file)
+    board = dashboard(value, file)
+    if board is not None:
+        found.dashboards.append(board)
+    elif findings:
+        found.findings += findings if named else ()
+    else:
+        _yaml(file, found, named=named)  # a manifest may be JSON, which YAML can read
+
+
+def _yaml(file: File, found: Contents, *, named: bool) -> None:
+    from watchkeeper.read.kinds import parts
+
+    known = False
+    nodes: list[Any] = []
+    before = len(found.findings)
+    for kind, node, findings in parts(file):
+        found.findings += findings
+        known |= kind != "unknown"
+        nodes.append(node)
+        if kind == "rules":
+            from watchkeeper.read.rules import rule_groups
+
+            groups, faults = rule_groups(node, file)
+            found.groups += groups
+            found.findings += faults
+        elif kind == "alertmanager":
+            from watchkeeper.read.alertmanager import config
+
+            configured, faults = config(node, file)
+            found.findings += faults
+            if configured is not None:
+                found.alertmanagers.append(configured)
+        elif kind == "tests":
+            found.tests += 1
+    if known:
+        found.nodes.append((file, nodes))
+    elif not named:
+        del found.findings[before:]
+    elif len(found.findings) == before:
+        what = "neither rules, nor a PrometheusRule, an Alertmanager configuration or a dashboard"
+        fix = "a rule file begins with `groups:`, an Alertmanager configuration has `route:` and `receivers:`"
+        found.findings.append(Finding("yaml/kind", what, Place(file.name, 1, 1), fix=fix))
+
+
+def check(
+    contents: Contents, settings: Settings, *, published: Sequence[Published] | None = None
+) -> tuple[Project, list[Finding]]:
+    """Return what the files are as a project, and all that is wrong with them, in the order of the places.
+
+    `published` is the contract, where one is known.
+    """
+    expressions: list[Expression] = [rule.expression for group in contents.groups for rule in group.rules]
+    project = Project(
+        Pack(place=Place("")),
+        settings,
+        _catalogue(contents.groups, published),
+        expressions=tuple(expressions),
+        groups=tuple(contents.groups),
+        alertmanagers=tuple(contents.alertmanagers),
+    )
+    findings = [*contents.findings, *run(project, PARTS), *run(project, WHOLE)]
+    boards = tuple(expression for board in contents.dashboards for expression in board.expressions)
+    if boards:
+        findings += run(replace(project, expressions=boards, groups=()), PARTS)
+    return project, sort(findings)
+
+
+def _catalogue(groups: list[Group], published: Sequence[Published] | None) -> Catalogue:
+    """Return the series there are: what the rules record and, where that is known, what is published."""
+    recordings = [
+        (rule.name.value, rule.expression.tree or rule.expression.text, _values({**group.labels, **rule.labels}))
+        for group in groups
+        for rule in group.rules
+        if not rule.is_alert
+    ]
+    catalogue = Catalogue(recordings=recordings, closed=published is not None)
+    for one in published or ():
+        metric = Metric(one.name, "", unit=one.unit)
+        catalogue.series[one.name] = declared(one.kind, metric, one.labels, None)
+    return catalogue
+
+
+def _values(labels: Mapping[str, Text]) -> dict[str, str]:
+    return {name: text.value for name, text in labels.items()}
+
+
+def scopes(nodes: Iterable[Any]) -> list[tuple[int, int]]:
+    """Return the first and last lines of the groups and of the rules below these nodes, each one mapping."""
+    found = []
+    for root in nodes:
+        for group in _items(root, "groups"):
+            found += [_lines(group), *(_lines(rule) for rule in _items(group, "rules"))]
+    return found
+
+
+def _items(node: Any, key: str) -> list[Any]:
+    listed = next((value for name, value in _pairs(node) if name.value == key), None)
+    return list(listed.value) if listed is not None and listed.id == "sequence" else []
+
+
+def _pairs(node: Any) -> list[tuple[Any, Any]]:
+    return list(node.value) if node is not None and node.id == "mapping" else []
+
+
+def _lines(node: Any) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.end_mark.line + (node.end_mark.column > 0)
+
+
+def waivers(contents: Contents) -> tuple[list[Held], list[Finding]]:
+    """Return the waivers in the files' comments, and what is wrong with them."""
+    from watchkeeper.checks import ids
+
+    held: list[Held] = []
+    findings: list[Finding] = []
+    for file, nodes in contents.nodes:
+        if "watchkeeper:" in file.text:
+            from watchkeeper.read.comments import comments
+            from watchkeeper.waivers.comments import of_file
+
+            more, faults = of_file(file, comments(file), scopes(nodes), ids())
+            held += more
+            findings += faults
+    return held, findings
