@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from watchkeeper.read.comments import Comment
+    from watchkeeper.read.source import File
 
 
 class Lines(NamedTuple):
@@ -28,7 +29,7 @@ class Scopes:
     __slots__ = ("_ranges", "_starts")
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        self._ranges = sorted({Lines(*lines) for lines in ranges}, key=lambda lines: (lines.first, -lines.last))
+        self._ranges = _apart(ranges)
         self._starts = [lines.first for lines in self._ranges]
 
     def __iter__(self) -> Iterator[Lines]:
@@ -52,11 +53,37 @@ class Scopes:
         return index < len(self._ranges) and self._starts[index] <= line and self._ranges[index].last <= lines.last
 
 
-def with_comments(scopes: Iterable[tuple[int, int]], comments: Iterable[Comment]) -> list[Lines]:
-    """Return the scopes, each with the comments that stand directly above it."""
+def _apart(ranges: Iterable[tuple[int, int]]) -> list[Lines]:
+    """Return the ranges in order, none reaching into the next: YAML ends a mapping where the next thing begins."""
+    ordered = sorted({Lines(*lines) for lines in ranges}, key=lambda lines: (lines.first, -lines.last))
+    around: list[int] = []  # the indexes of the ranges that may hold the next
+    for index, lines in enumerate(ordered):
+        while around and ordered[around[-1]].last < lines.last:
+            outer = ordered[around[-1]]
+            ordered[around.pop()] = Lines(outer.first, min(outer.last, lines.first - 1))
+        around.append(index)
+    return ordered
+
+
+def trimmed(file: File, comments: Iterable[Comment], scopes: Iterable[tuple[int, int]]) -> list[Lines]:
+    """Return the scopes of a file without the blank lines and the comments behind them."""
+    text = file.text.split("\n")
+    alone = {comment.line for comment in comments if comment.alone}
+    found = []
+    for first, last in _apart(scopes):
+        end = last
+        while end > first and (end in alone or end > len(text) or not text[end - 1].strip(" \t-")):
+            end -= 1
+        found.append(Lines(first, end))
+    return found
+
+
+def with_comments(file: File, comments: Iterable[Comment], scopes: Iterable[tuple[int, int]]) -> list[Lines]:
+    """Return the scopes of a file, each with the comments that stand directly above it, and none behind it."""
+    comments = list(comments)
     alone = {comment.line for comment in comments if comment.alone}
     extended = []
-    for first, last in scopes:
+    for first, last in trimmed(file, comments, scopes):
         line = first
         while line - 1 in alone:
             line -= 1

@@ -9,6 +9,8 @@ import pytest
 
 from watchkeeper.changes import Changes, RevisionError, changes_since, touched
 from watchkeeper.findings import Finding, Place
+from watchkeeper.read.comments import comments
+from watchkeeper.read.source import File
 from watchkeeper.scopes import Lines, Scopes, with_comments
 
 ALL = (0, 2**63)
@@ -383,10 +385,31 @@ def test_scopes():
     assert scopes.beginning(99) is None
 
 
-def test_comments_above_belong_to_a_rule():
-    class Comment:
-        def __init__(self, line, alone=True):
-            self.line, self.alone = line, alone
+def test_comments_above_belong_to_a_rule_and_those_behind_do_not():
+    text = """\
+groups:
+- name: g
+  rules:
+  # about A
+  - alert: A
+    expr: up
+    # watchkeeper: that
+    for: 5m
 
-    comments = [Comment(1), Comment(3), Comment(4), Comment(7, alone=False), Comment(9)]
-    assert with_comments([(5, 7), (8, 10), (2, 2)], comments) == [(3, 7), (8, 10), (1, 2)]
+  # about B,
+  # more
+  - alert: B
+    expr: |
+      up
+      # of the text
+
+# about h
+- name: h
+  rules: []
+"""
+    file = File("a.yaml", text)
+    # As the parser has them, each up to where the next one begins.
+    scopes = [(2, 18), (5, 12), (12, 18), (18, 19)]
+    assert with_comments(file, comments(file), scopes) == [(2, 15), (4, 8), (10, 15), (17, 19)]
+    assert Scopes(scopes).innermost(12) == (12, 17)
+    assert list(Scopes(scopes)) == [(2, 17), (5, 11), (12, 17), (18, 19)]
