@@ -127,6 +127,8 @@ def _up(steps: list[nodes.Expr], found: Bounds) -> Bounds:
                 found = max(low, limit), max(high, limit)
             elif limit is not None:
                 found = min(low, limit), min(high, limit)
+        if math.isnan(found[0] + found[1]) and found != NONE:  # infinity less infinity
+            found = NONE
     return found
 
 

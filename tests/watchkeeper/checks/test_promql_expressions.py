@@ -1,4 +1,4 @@
-"""What the checks of kinds, units and shapes of expressions say, and where; public_shapes.txt has what they let pass."""
+"""What the checks of kinds, units and shapes of expressions say, and where; public_shapes.txt has what they pass."""
 
 import pytest
 
