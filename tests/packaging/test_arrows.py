@@ -56,7 +56,7 @@ TOOL = {
     # The list of the checks, which loads them when they run: a project runs the checks, and they look at a project.
     "checks.__init__": "| findings project",
     "project": "findings load promql proof render subject checks.__init__ | model pack settings",
-    "checks": "contract findings model names project promql proof render runbook schemas subject | ruler",
+    "checks": "contract findings model names project promql proof render runbook schemas ruler subject",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.

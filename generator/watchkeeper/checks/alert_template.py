@@ -5,79 +5,84 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from watchkeeper.findings import Excerpt, Finding, Place
-from watchkeeper.model import Alert
+from watchkeeper.checks._templates import MADE, templates, uses
+from watchkeeper.findings import Place, nearest
+from watchkeeper.ruler.template import FUNCTIONS, TemplateError
+from watchkeeper.subject import Text, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
-    from watchkeeper.model import Group
+    from watchkeeper.findings import Finding
     from watchkeeper.project import Project
+    from watchkeeper.ruler.template import Use
 
     Version = tuple[int, int]
+    Fault = tuple[str, int, int, str, str]
 
 ID = "alert/template"
 
 _WHY = "Prometheus refuses the whole file, and so every rule in it"
 _WHY_OF_GROUP = "each alert of the group would carry the error as that label's value"
+_WHY_OF_FIELD = "the file loads, and when the alert fires the whole text is an error message instead"
 _OURS = "this is a limit of ours, not one of Prometheus': what can't be read can't be checked"
 _FIX = 'write {{ $labels.instance }} or {{ $value }}; for two braces as they are, {{ "{{" }}'
 _LIMIT = re.compile(r"^nested more than \d+ deep")
-# The annotations that settings make, and of what.
-_URLS = {"runbook_url": "runbook_url", "dashboard_url": "grafana_url"}
+_NAME = re.compile(r"^template: \w*:\d+: ")
+_SETTINGS = dict(zip(MADE, ("runbook_url", "grafana_url"), strict=True))
+# Functions newer than the templates of alerts, and since when: the others need no look.
+_NEW = {name: since for name, since in FUNCTIONS.items() if since != "2.0"}
+_FIELDS = ("Labels", "Value", "ExternalLabels", "ExternalURL")
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Yield a finding for each template that doesn't parse, or calls a function newer than `targets.prometheus`."""
+    """Yield a finding for each template that doesn't parse, names a field that isn't there, or calls what is newer."""
     target = project.settings.targets.prometheus
-    for name in _URLS.values():
-        place = Place(str(project.settings.root / "pyproject.toml"))
-        for message, excerpt, why, fix in _faults(getattr(project.settings, name), target):
-            yield Finding(ID, f"[tool.watchkeeper] {name}: {message}", place, excerpt, why, fix)
-    for group, document in project.documents:
-        if any(isinstance(rule, Alert) for rule in group.rules):
-            for where, text in _strings("label", group.labels):
-                for message, excerpt, _, fix in _faults(text, target):
-                    what = f"group {group.name}, {where}: {message}"
-                    yield Finding(ID, what, group.place, excerpt, _WHY_OF_GROUP, fix)
-        yield from _of_alerts(group, document["groups"][0]["rules"], target)
-
-
-def _of_alerts(group: Group, written: list[dict[str, Any]], target: Version) -> Iterator[Finding]:
-    for rule, data in zip(group.rules, written, strict=True):
-        if not isinstance(rule, Alert):
+    if any(group.definition is not None for group in project.groups):
+        yield from _of_settings(project, target)
+    for one in templates(project.groups):
+        if one.error is None and not _may_fail(one.uses):
             continue
-        ours = {name for name in _URLS if name not in rule.annotations}  # told once, at the settings
-        annotations = {name: text for name, text in data.get("annotations", {}).items() if name not in ours}
-        for where, text in (*_strings("annotation", annotations), *_strings("label", data.get("labels", {}))):
-            for message, excerpt, why, fix in _faults(text, target):
-                yield Finding(ID, f"alert {rule.name}, {where}: {message}", rule.place, excerpt, why, fix)
+        for message, start, end, why, fix in _faults(one.text.value, one.uses, one.error, target):
+            told = _WHY_OF_GROUP if one.rule is None and why == _WHY else why
+            yield one.finding(ID, message, start, end, why=told, fix=fix)
 
 
-def _strings(kind: str, texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from ((f"{kind} {name}", text) for name, text in texts.items() if isinstance(text, str) and "{{" in text)
+def _may_fail(used: list[Use]) -> bool:
+    return any(use.name in _NEW if use.kind == "function" else use.kind == "field" for use in used)
 
 
-def _faults(text: str, target: Version) -> Iterator[tuple[str, Excerpt, str, str]]:
-    if "{{" not in text or re.search("[\ud800-\udfff]", text):  # text/unicode tells of those
-        return
-    from watchkeeper.ruler.template import FUNCTIONS, Template, TemplateError, fields
+def _of_settings(project: Project, target: Version) -> Iterator[Finding]:
+    for name in _SETTINGS.values():
+        url = getattr(project.settings, name)
+        if "{{" in url:
+            text = Text(url, Written(Place(str(project.settings.root / "pyproject.toml")), url))
+            try:
+                used, error = uses(url), None
+            except TemplateError as refused:
+                used, error = [], refused
+            for message, start, end, why, fix in _faults(url, used, error, target):
+                yield text.finding(ID, f"[tool.watchkeeper] {name}: {message}", start, end, why=why, fix=fix)
 
-    try:
-        template = Template(text)
-    except TemplateError as error:
+
+def _faults(text: str, used: list[Use], error: TemplateError | None, target: Version) -> Iterator[Fault]:
+    if error is not None:
         at = min(error.position or 0, len(text))
         # Prometheus' own words, without the name that it gives to the template.
-        message = re.sub(r"^template: \w*:\d+: ", "", error.detail)
+        message = _NAME.sub("", error.detail)
         if _LIMIT.search(message):
-            yield message, Excerpt(text, at, at + 1), _OURS, "write it in several actions, with variables"
+            yield message, at, at + 1, _OURS, "write it in several actions, with variables"
         else:
-            yield message, Excerpt(text, at, at + 1), _WHY, _FIX
-        return
-    for use in fields(template):
-        since = FUNCTIONS.get(use.name or "") if use.kind == "function" else None
-        if since and tuple(map(int, since.split("."))) > target:
+            yield message, at, at + 1, _WHY, _FIX
+    for use in used:
+        name = use.name or ""
+        if use.kind == "field":
+            what = f"there is no field .{name}{nearest(name, _FIELDS)}"
+            fix = (
+                'the fields are .Labels, .Value, .ExternalLabels and .ExternalURL; a label is {{ index $labels "a.b" }}'
+            )
+            yield what, use.position, use.end, _WHY_OF_FIELD, fix
+        elif use.kind == "function" and name in _NEW and tuple(map(int, _NEW[name].split("."))) > target:
             why = f"the oldest in use is {target[0]}.{target[1]} (targets.prometheus): it refuses the whole file"
-            excerpt = Excerpt(text, use.position, use.end)
-            yield f"{use.name} needs Prometheus {since}", excerpt, why, "do without it, or upgrade and raise the target"
+            fix = "do without it, or upgrade and raise the target"
+            yield f"{name} needs Prometheus {_NEW[name]}", use.position, use.end, why, fix

@@ -6,19 +6,30 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.findings import Finding
 from watchkeeper.model import Alert
+from watchkeeper.promql import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watchkeeper.model import Rule
+    from watchkeeper.model import Rule as Definition
     from watchkeeper.project import Project
+    from watchkeeper.proof.catalogue import Catalogue
+    from watchkeeper.subject import Rule
 
 ID = "rule/duplicate"
+
+_ABOVE = frozenset({">", ">="})
+_BELOW = frozenset({"<", "<="})
 
 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each rule that another one of its name shadows."""
-    first: dict[object, Rule] = {}
+    yield from _of_definitions(project)
+    yield from _of_files(project)
+
+
+def _of_definitions(project: Project) -> Iterator[Finding]:
+    first: dict[object, Definition] = {}
     for group in project.pack.groups:
         for rule in group.rules:
             # Rules may record one series in parts, told apart by labels; an alert is known by its name alone, in
@@ -36,3 +47,97 @@ def check(project: Project) -> Iterator[Finding]:
             )
             fix = "rename one" if labels is None else "rename one, or give each a label of its own"
             yield Finding(ID, what, rule.place, why=why, fix=fix)
+
+
+def _of_files(project: Project) -> Iterator[Finding]:
+    """Anyone's alerts may share a name, as those of two severities do, where labels or expressions differ."""
+    first: dict[object, Rule] = {}
+    same: dict[object, Rule] = {}
+    for group in project.groups:
+        if group.definition is not None:
+            continue
+        for rule in group.rules:
+            labels = {name: text.value for name, text in (*group.labels.items(), *rule.labels.items())}
+            key = (rule.is_alert, rule.name.value, frozenset(labels.items()))
+            other = first.setdefault(key, rule)
+            text = rule.expression.text
+            twin = same.setdefault((key, text if "#" in text else " ".join(text.split())), rule)
+            if twin is not rule:
+                yield _twice(rule, twin)
+            elif other is not rule and rule.expression.tree is not None and other.expression.tree is not None:
+                found = _shadowed(rule, other) if rule.is_alert else _overwritten(rule, other, project.catalogue)
+                if found is not None:
+                    yield found
+
+
+def _twice(rule: Rule, other: Rule) -> Finding:
+    if rule.is_alert:
+        why = "both are one alert to whoever is told: it ends when one of them does, and the work is done twice"
+    else:
+        why = "Prometheus warns of each sample that is there already, and the work is done twice"
+    what = f"{rule.owner} is there twice, with the same labels and expression, {_first(rule, other)}"
+    return rule.name.finding(ID, what, why=why, fix=_fix(rule, other, "delete one"), severity="warning")
+
+
+def _overwritten(rule: Rule, other: Rule, catalogue: Catalogue) -> Finding | None:
+    """Return a finding about two expressions recorded as one series, unless they are parts that can't meet."""
+    assert rule.expression.tree is not None
+    assert other.expression.tree is not None
+    ours = rule.expression.flow(catalogue).of(rule.expression.tree)
+    theirs = other.expression.flow(catalogue).of(other.expression.tree)
+    mine, its = _values(rule), _values(other)
+    for label in mine.keys() & its.keys():
+        is_told_apart = not mine[label] & its[label] and label != "__name__"
+        if is_told_apart and ours.label(label).status == theirs.label(label).status == "guaranteed":
+            return None
+    names = ours.names()
+    is_sure = names is not None and names == theirs.names() and (not names or mine["__name__"] == its["__name__"])
+    severity = "error" if is_sure and rule.group.file == other.group.file else "warning"
+    what = f"two rules record {rule.name.value} by different expressions, {_first(rule, other)}"
+    why = "where both have a series, one of the two samples is lost, now this and now that"
+    fix = _fix(rule, other, "rename one, or give each a label of its own")
+    return rule.name.finding(ID, what, why=why, fix=fix, severity=severity)
+
+
+def _shadowed(rule: Rule, other: Rule) -> Finding | None:
+    """Return a finding about an alert that fires whenever another one does, as the same alert."""
+    from watchkeeper.promql.threshold import ThresholdError, threshold
+
+    assert rule.expression.tree is not None
+    assert other.expression.tree is not None
+    try:
+        mine, its = threshold(rule.expression.tree), threshold(other.expression.tree)
+    except ThresholdError:
+        return None
+    text, its_text = rule.expression.text, other.expression.text
+    if mine.op != its.op or mine.op not in _ABOVE | _BELOW or mine.value == its.value:
+        return None
+    if (text[: mine.start], text[mine.end :]) != (its_text[: its.start], its_text[its.end :]):
+        return None
+    written = [f"{mine.op} {text[mine.start : mine.end]}", f"{its.op} {its_text[its.start : its.end]}"]
+    if (mine.value < its.value) == (mine.op in _ABOVE):
+        written.reverse()  # the narrower one first
+    what = f"{rule.owner} is there with two thresholds and the same labels, {_first(rule, other)}"
+    why = f"a style point: {written[0]} says nothing that {written[1]} does not, and both are one alert"
+    return rule.name.finding(ID, what, why=why, fix="give each a severity of its own, or delete one", severity="note")
+
+
+def _values(rule: Rule) -> dict[str, set[str]]:
+    """Return the values that equality matchers give, by label; under `__name__` the names of all metrics."""
+    found: dict[str, set[str]] = {"__name__": set()}
+    for node in rule.expression.nodes:
+        if isinstance(node, nodes.VectorSelector):
+            found["__name__"].add(node.metric_name or "")
+            for matcher in node.matchers:
+                if matcher.op == "=" and not matcher.variables:
+                    found.setdefault(matcher.label, set()).add(matcher.value)
+    return found
+
+
+def _first(rule: Rule, other: Rule) -> str:
+    place = other.name.source.at(0, 0)[0]
+    return f"the first on line {place.line}" if rule.group.file == other.group.file else f"the first at {place}"
+
+
+def _fix(rule: Rule, other: Rule, fix: str) -> str:
+    return fix if rule.group.file == other.group.file else f"if one Prometheus reads both files, {fix}"

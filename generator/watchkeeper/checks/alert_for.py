@@ -1,0 +1,53 @@
+"""Waiting times shorter than the group's interval, which are longer in truth, and those of nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from watchkeeper.names import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watchkeeper.findings import Finding
+    from watchkeeper.project import Project
+    from watchkeeper.subject import Group, Rule, Text
+
+ID = "alert/for"
+
+_NOTHING = {"for": "an alert without `for` fires at once too", "keep_firing_for": "it is over at once without it too"}
+_LONGER = {
+    "for": "an alert can't fire between two evaluations: it waits {interval}",
+    "keep_firing_for": "an alert can't end between two evaluations: it goes on for {interval}",
+}
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Yield a finding for each `for` and `keep_firing_for` that says something else than what happens."""
+    for group in project.groups:
+        interval = group.interval_ms
+        for rule in group.rules:
+            if rule.for_ is not None:
+                yield from _of(group, rule, "for", rule.for_, interval)
+            if rule.keep_firing_for is not None:
+                yield from _of(group, rule, "keep_firing_for", rule.keep_firing_for, interval)
+
+
+def _of(group: Group, rule: Rule, field: str, text: Text, interval: int | None) -> Iterator[Finding]:
+    length = milliseconds(text.value)
+    if length is None:  # another check tells
+        return
+    if length == 0:
+        what = f"{rule.owner}: {field}: {text.value} says nothing"
+        yield text.finding(ID, what, why=f"a style point: {_NOTHING[field]}", fix=f"leave {field} out", severity="note")
+    elif interval and group.interval and length < interval:
+        every = group.interval.value
+        what = f"{rule.owner}: {field}: {text.value} is shorter than the interval of its group, {every}"
+        why = _LONGER[field].format(interval=every)
+        fix = f"write {every} or more, or give the group a shorter interval"
+        yield text.finding(ID, what, why=why, fix=fix, severity="warning")
+    elif interval and group.interval and field == "for" and length < 2 * interval:
+        every = group.interval.value
+        what = f"{rule.owner}: for: {text.value} is shorter than two intervals of its group, {every} each"
+        why = "a style point: two evaluations in a row make it fire, so that one lost scrape or one peak may do"
+        yield text.finding(ID, what, why=why, fix="wait for two intervals or more", severity="note")
