@@ -1,0 +1,109 @@
+"""Which routes an alert reaches, told from what is known of its labels: certainly, perhaps or never."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from watchkeeper.proof.carried import CERTAINLY, NEVER, PERHAPS, Alert, Known, narrowed, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from watchkeeper.proof.routing import Config, Matcher, Route
+
+    # What is known of labels at some point of the tree, where it is more than the alert tells.
+    Narrowed = Mapping[str, Known]
+
+
+class Way(NamedTuple):
+    """How an alert gets to a route: whether it enters, and whether it ends there, in none of the route's children.
+
+    `obstacle` is why it never enters: a matcher of the route that it can't pass, or the sibling before it that takes
+    all that would; None where there is no one reason.
+    """
+
+    entered: str
+    reached: str
+    obstacle: Matcher | Route | None = None
+
+
+def reach(config: Config, alert: Alert) -> dict[Route, Way]:
+    """Return the way of the alert to each route of the tree."""
+    ways = dict.fromkeys(config.routes, Way(NEVER, NEVER))
+    todo: list[tuple[Route, Narrowed, str]] = [(config.route, {}, CERTAINLY)]
+    while todo:
+        route, known, entered = todo.pop()
+        # `rest` is known of what no child before has taken for itself; `left` of what no child before has matched.
+        rest: Narrowed | None = known
+        left: Narrowed | None = known
+        taken = False  # whether a child before may have taken it
+        alone = True  # whether no child can match
+        catcher: Route | None = None  # the last child that narrowed the rest
+        several: list[Route] = []  # children before that take what passes several matchers
+        for child in route.routes:
+            possible = passing(child.matchers, known, alert)[0] != NEVER
+            alone = alone and not possible
+            left = without(child, left, alert)
+            if rest is None:
+                ways[child] = Way(NEVER, NEVER, catcher)
+                continue
+            how, inside, failed = _passed(child.matchers, rest, alert)
+            before = None if inside is None else _covering(several, inside, alert)
+            if inside is None or before:
+                # A matcher that fails on the rest alone fails because of what took the others.
+                ways[child] = Way(NEVER, NEVER, before or (catcher if possible else failed))
+            else:
+                sure = how == CERTAINLY and entered == CERTAINLY and not taken
+                todo.append((child, inside, CERTAINLY if sure else PERHAPS))
+            if not child.continue_:
+                taken = taken or possible
+                after = without(child, rest, alert)
+                if after is not rest:
+                    catcher = child
+                elif len(child.matchers) > 1:
+                    several.append(child)
+                rest = after
+        ended = NEVER if left is None else entered if alone else PERHAPS
+        ways[route] = Way(entered, ended)
+    return ways
+
+
+def passing(matchers: Iterable[Matcher], known: Narrowed, alert: Alert) -> tuple[str, Narrowed | None]:
+    """Return whether the alert passes all matchers, and what is known of it then; None where it can't."""
+    how, inside, _ = _passed(matchers, known, alert)
+    return how, inside
+
+
+def _passed(matchers: Iterable[Matcher], known: Narrowed, alert: Alert) -> tuple[str, Narrowed | None, Matcher | None]:
+    how = CERTAINLY
+    for matcher in matchers:
+        label = known.get(matcher.name) or alert.label(matcher.name)
+        found = verdict(matcher, label)
+        if found == CERTAINLY:
+            continue
+        more = narrowed(matcher, label) if found == PERHAPS else None
+        if more is None:
+            return NEVER, None, matcher
+        known = {**known, matcher.name: more}
+        how = PERHAPS
+    return how, known, None
+
+
+def without(child: Route, known: Narrowed | None, alert: Alert) -> Narrowed | None:
+    """Return what is known of an alert that a route does not match, None where it matches all that is left."""
+    if known is None or not child.matchers:
+        return None
+    open_ones = [m for m in child.matchers if verdict(m, known.get(m.name) or alert.label(m.name)) != CERTAINLY]
+    if len(open_ones) > 1:  # one of them fails, but which one is not known
+        return known
+    if not open_ones:
+        return None
+    return passing([open_ones[0].negated], known, alert)[1]
+
+
+def _covering(routes: list[Route], known: Narrowed, alert: Alert) -> Route | None:
+    """Return the first route that surely matches an alert of which this is known."""
+    for route in routes:
+        if passing(route.matchers, known, alert)[0] == CERTAINLY:
+            return route
+    return None

@@ -1,0 +1,73 @@
+"""The same verdict as `amtool check-config` on small configurations, good and bad."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from watchkeeper.read.alertmanager import config
+from watchkeeper.read.source import File
+
+AMTOOL = shutil.which("amtool")
+ROUTE = "route: {receiver: a}\nreceivers: [{name: a}]\n"
+PLACES = {
+    "root": "route: {receiver: a, CASE}\nreceivers: [{name: a}, {name: b}]\n",
+    "matcher": "route:\n  receiver: a\n  routes:\n  - matchers:\n    - 'CASE'\nreceivers: [{name: a}]\n",
+    "inhibit": ROUTE + "inhibit_rules: [{CASE}]\n",
+    "receiver": "route: {receiver: a}\nreceivers: [{name: a, CASE}]\n",
+    "interval": ROUTE + "time_intervals: [{name: t, time_intervals: [{CASE}]}]\n",
+    "global": ROUTE + "global: {CASE}\n",
+}
+
+
+def cases() -> list[tuple[str, str]]:
+    found = []
+    verdict = place = ""
+    for line in Path(__file__).with_name("alertmanager_verdicts.txt").read_text().splitlines():
+        if line.startswith("## "):
+            _, verdict, place = line.split()
+        elif line and not line.startswith("# "):
+            case = "" if line == "(nothing)" else line
+            text = case.replace("\\n", "\n") if place == "file" else PLACES[place].replace("CASE", case)
+            found.append((verdict, text))
+    return found
+
+
+CASES = cases()
+
+
+def test_the_cases_are_there():
+    assert {verdict for verdict, _ in CASES} == {"accepted", "refused", "newer"}
+    assert len(CASES) > 200
+    assert len({text for _, text in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize(("verdict", "text"), CASES)
+def test_verdict(verdict, text):
+    found, findings = config(yaml.compose(text, Loader=yaml.CSafeLoader), File("alertmanager.yml", text))
+    faults = [finding for finding in findings if finding.severity == "error"]
+    assert bool(faults) is (verdict == "refused"), faults
+    assert (found is None) is bool(faults)
+    for finding in findings:
+        assert finding.place
+        assert finding.place.line
+        assert finding.why
+        assert finding.check in {"yaml/key", "yaml/value", "alertmanager/config"}
+
+
+@pytest.mark.skipif(not AMTOOL, reason="amtool is not here: apt-get install prometheus-alertmanager")
+def test_amtool_says_the_same(tmp_path):
+    # On a null in a list of routes or receivers, 0.25 panics.
+    texts = [(verdict, text) for verdict, text in CASES if not re.search(r"(routes: \[|, )null\]", text)]
+    for number, (_, text) in enumerate(texts):
+        (tmp_path / f"{number}.yml").write_text(text)
+    command = [AMTOOL, "check-config", *(f"{number}.yml" for number in range(len(texts)))]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    verdicts = re.findall(r"Checking '(\d+).yml'  (SUCCESS|FAILED)", run.stdout)
+    assert [int(number) for number, _ in verdicts] == list(range(len(texts)))
+    assert [texts[int(n)] for n, said in verdicts if (said == "SUCCESS") is not (texts[int(n)][0] == "accepted")] == []
