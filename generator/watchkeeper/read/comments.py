@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.read.documents import documents
+from watchkeeper.read.documents import Unreadable, documents
 from watchkeeper.read.positions import positions
 
 if TYPE_CHECKING:
@@ -33,18 +33,18 @@ class Comment:
         self.alone = not file.text[file.text.rfind("\n", 0, start) + 1 : start].strip()
 
 
-def comments(file: File, nodes: list[Any] | None = None) -> list[Comment]:
-    """Return the comments of a file in order, without each `#` that is part of a scalar.
-
-    `nodes` are its `documents()`, which are composed anew where they are not given.
-    """
+def comments(file: File) -> list[Comment]:
+    """Return the comments of a file in order, without each `#` that is part of a scalar; none of what is no YAML."""
     text = file.text
     if "#" not in text:
         return []
     candidates = [match.start() for match in _CANDIDATE.finditer(text)]
     if not candidates:
         return []
-    scalars = _scalars(documents(file) if nodes is None else nodes, candidates)
+    try:
+        scalars = _scalars(documents(file), candidates)
+    except Unreadable:  # which is told where the file is read
+        return []
     starts = [node.start_mark.index for node in scalars]
     found: list[Comment] = []
     end = -1

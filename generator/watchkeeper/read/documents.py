@@ -27,11 +27,13 @@ _MOST = 1_000_000  # nodes, with those that aliases repeat; beyond those that ar
 
 
 def documents(file: File) -> list[Node]:
-    """Return the root nodes of a file's documents; none for a file without content.
+    """Return the root nodes of a file's documents; none for a file without content. They are composed once.
 
     Raises:
         Unreadable: no YAML, or aliases that unfold to more than could be looked at.
     """
+    if file.nodes is not None:
+        return file.nodes
     import yaml
 
     from watchkeeper.read.loader import Loader
@@ -59,6 +61,7 @@ def documents(file: File) -> list[Node]:
             gc.enable()
     if _ALIAS.search(file.text) and _ANCHOR.search(file.text):
         _limit_aliases(found, file)
+    file.nodes = found
     return found
 
 

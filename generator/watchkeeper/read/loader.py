@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+# A plain scalar that is one of these is null.
+NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 
 # libyaml is ten times faster, where it is there.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,7 +28,7 @@ class Loader(_Base):  # type: ignore[misc]
 
 def is_null(node: Any) -> bool:
     """Whether a scalar is null: plain, without a tag, and one of the words for it."""
-    return not node.style and node.value in _NULLS and type(node.tag) is slice
+    return not node.style and node.value in NULLS and type(node.tag) is slice
 
 
 def is_merge(node: Any) -> bool:

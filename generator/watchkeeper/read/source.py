@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from watchkeeper.findings import Excerpt, Place
 
@@ -10,13 +11,17 @@ __all__ = ["File", "Scalar", "Span"]
 
 
 class File:
-    """A file's name as it was given, and its text. Line ends become newlines; that moves no line and no column."""
+    """A file's name as it was given, and its text. Line ends become newlines; that moves no line and no column.
 
-    __slots__ = ("_starts", "name", "text")
+    `nodes` are its documents, once they were composed.
+    """
+
+    __slots__ = ("_starts", "name", "nodes", "text")
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        self.nodes: list[Any] | None = None
         self._starts: list[int] | None = None
 
     def place(self, index: int) -> Place:
