@@ -179,10 +179,16 @@ def touched(
     known = {file: Scopes(ranges) for file, ranges in scopes.items()}
     statements: dict[str, dict[int, Lines]] = {}
 
+    files: dict[str, Sequence[Lines]] = {}
+
     def is_touched(place: Place | None) -> bool:
-        changed = changes.of(place.file) if place else [_ALL]
-        if not place or not changed:
-            return bool(changed)
+        if not place:
+            return True
+        if place.file not in files:
+            files[place.file] = changes.of(place.file)
+        changed = files[place.file]
+        if not changed:
+            return False
         if place.file in known:
             lines = known[place.file].innermost(place.line)
         elif place.file.endswith(".py"):
