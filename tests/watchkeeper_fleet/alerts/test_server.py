@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 SCALE = int(os.environ.get("WATCHKEEPER_REPLAY_SCALE", "50"))
 # Of the evaluations that fit into a part. A busy machine may begin late or leave some out: those there are must be
 # equal, and where nothing was left out, so must be those of the vectorised evaluator.
-ENOUGH = 0.7
+ENOUGH = 0.5
 # All at once, each in its own server, and each from five minutes or more before the end of the one before it.
 PARTS = {
     "quiet hour, first half": (rc9902.QUIET, -1800.0),
@@ -59,7 +59,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_servers_alerts_are_ours(parts, record_property, name):
+def test_the_servers_alerts_are_ours(parts, name):
     part = parts[name]
     assert part.times.keys() == {group.name for group in part.groups}
     assert part.health == dict.fromkeys((rule.name for group in part.groups for rule in group.rules), "ok")
@@ -76,7 +76,6 @@ def test_the_servers_alerts_are_ours(parts, record_property, name):
         assert len(times) >= ENOUGH * wanted, (group.name, len(times), wanted)
     row = f"{name}: {pairs} pairs of alert and evaluation, {samples} samples, {at_once} groups also at once"
     print(row)  # noqa: T201 - how much was compared, for whoever runs this with -rP
-    record_property("compared", row)
 
 
 def test_what_the_servers_saw(parts):
