@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from watchkeeper.scopes import Lines, Scopes
@@ -31,7 +32,7 @@ class Changes:
         self._lines = lines
 
     def of(self, file: str) -> Sequence[Lines]:
-        """Return the changed lines of a file; an empty range is where lines were taken out."""
+        """Return the changed lines of a file in order; an empty range is where lines were taken out."""
         real = os.path.realpath(file)
         return self._lines.get(real, ()) if real in self._tracked else [_ALL]
 
@@ -128,7 +129,7 @@ def _changed(diff: bytes) -> dict[bytes, list[Lines]]:
         else:
             span = Lines(first, first + new - 1) if new else _gap(first, pieces)
         changed.setdefault(name, []).append(span)
-    return changed
+    return {name: [_ALL] if _ALL in ranges else ranges for name, ranges in changed.items()}
 
 
 def _pieces(lines: Iterator[bytes], number: int) -> Iterator[bytes]:
@@ -178,7 +179,6 @@ def touched(
     """
     known = {file: Scopes(ranges) for file, ranges in scopes.items()}
     statements: dict[str, dict[int, Lines]] = {}
-
     files: dict[str, Sequence[Lines]] = {}
 
     def is_touched(place: Place | None) -> bool:
@@ -197,7 +197,10 @@ def touched(
             lines = statements[place.file].get(place.line)
         else:
             lines = None
-        return not lines or any(lines.meets(other) for other in changed)
+        if not lines:
+            return True
+        at = bisect_left(changed, lines.first, key=lambda other: other.last)
+        return at < len(changed) and lines.meets(changed[at])
 
     answers: dict[Place | None, bool] = {}
     kept = []

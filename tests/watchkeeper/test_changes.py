@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -373,6 +374,17 @@ def test_a_group_is_touched_by_any_of_its_rules():
     scopes = {"/a.yaml": [(2, 12), (20, 30), *SCOPES]}
     findings = [Finding("a/b", str(line), Place("/a.yaml", line)) for line in (2, 5, 7, 8, 9, 10, 20)]
     assert [finding.message for finding in touched(findings, changes, scopes)] == ["2", "7", "8", "9"]
+
+
+def test_many_changes_and_findings():
+    number = 10_000
+    changes = Changes(["/a.yaml"], {"/a.yaml": [Lines(10 * n + 1, 10 * n + n % 3) for n in range(number)]})
+    scopes = [(10 * n + 1, 10 * n + 9) for n in range(number)]
+    findings = [Finding("a/b", "wrong", Place("/a.yaml", first)) for first, _ in scopes]
+    start = time.process_time()
+    # An empty range above a rule's first line is not in it.
+    assert len(touched(findings, changes, {"/a.yaml": scopes})) == sum(n % 3 > 0 for n in range(number))
+    assert time.process_time() - start < 2
 
 
 def test_scopes():
