@@ -5,6 +5,7 @@ import click
 from watchkeeper._version import __version__
 from watchkeeper.cli.check import check
 from watchkeeper.cli.generate import generate
+from watchkeeper.cli.import_ import import_
 from watchkeeper.cli.query import query
 from watchkeeper.cli.test import test
 
@@ -29,5 +30,6 @@ def app() -> None:
 
 app.add_command(check)
 app.add_command(generate)
+app.add_command(import_)
 app.add_command(query)
 app.add_command(test)

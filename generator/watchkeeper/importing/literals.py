@@ -79,15 +79,31 @@ def _block(text: str) -> str:
 
 
 def _pieces(text: str, room: int) -> Iterator[str]:
-    """Yield literals that make the text together, broken behind spaces and line ends."""
-    held = ""
+    """Yield literals that make the text together, broken behind line ends and spaces, best outside of parentheses."""
+    held: list[str] = []
     for word in _words(text, room):
-        if held and (held.endswith("\n") or width(literal(held + word)) > room):
-            yield literal(held)
-            held = ""
-        held += word
+        while held and width(literal("".join(held) + word)) > room:
+            number = _break(held)
+            yield literal("".join(held[:number]))
+            held = held[number:]
+        held.append(word)
+        if word.endswith("\n"):
+            yield literal("".join(held))
+            held = []
     if held:
-        yield literal(held)
+        yield literal("".join(held))
+
+
+def _break(words: list[str]) -> int:
+    """Return how many words fill a line: all, or over half of it where fewer parentheses are open."""
+    depths: list[tuple[int, int]] = []
+    depth = at = 0
+    for word in words:
+        depth += word.count("(") - word.count(")")
+        at += len(word)
+        depths.append((depth, at))
+    least = min(depth for depth, end in depths if 2 * end >= at)
+    return max(number for number, (depth, end) in enumerate(depths, 1) if 2 * end >= at and depth == least)
 
 
 def _words(text: str, room: int) -> Iterator[str]:

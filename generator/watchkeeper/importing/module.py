@@ -136,12 +136,15 @@ class _Writer:
 
 
 def whole(text: str) -> int:
-    """Return a whole number as YAML writes it: `10`, `1_000`, `0x10`, and `010`, which is 8."""
+    """Return a whole number as Go's YAML reads it: `10`, `1_000`, `0x10`, `1e3`, and `010`, which is 8."""
     digits = text.replace("_", "")
-    octal = digits.lstrip("+-")
-    if len(octal) > 1 and octal[0] == "0" and octal.isdigit():
-        digits = digits.replace("0", "0o", 1)
-    return int(digits, 0)
+    unsigned = digits.lstrip("+-")
+    if unsigned.isdigit() and unsigned.startswith("0") and not set("89") & set(unsigned):
+        return int(digits, 8)
+    try:
+        return int(digits, 0)
+    except ValueError:
+        return int(float(digits))
 
 
 def _listed(head: str, names: Sequence[str], brackets: str) -> _Argument:

@@ -57,7 +57,7 @@ def rule_data(rule: Rule) -> dict[str, Any]:
     """Return a rule that was read as the plain data that a rule file of ours has."""
     data: dict[str, Any] = {"alert" if rule.is_alert else "record": rule.name.value, "expr": rule.expression.text}
     for key, text in (("for", rule.for_), ("keep_firing_for", rule.keep_firing_for)):
-        if text and text.value:
+        if rule.is_alert and text and text.value:  # a recording rule may say `for: 0s`, which is nothing
             data[key] = text.value
     for key, texts in (("labels", rule.labels), ("annotations", rule.annotations)):
         if texts:

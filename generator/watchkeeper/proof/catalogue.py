@@ -64,7 +64,10 @@ class Catalogue:
 
     @classmethod
     def of_pack(cls, pack: Pack) -> Catalogue:
-        """Return the series of a pack. One that declares no metric has no contract to hold other names against."""
+        """Return the series of a pack.
+
+        One that declares no metric has no contract to hold names against, nor is it known what its scrapes add.
+        """
         from watchkeeper.model import Recording
 
         recordings = [
@@ -73,7 +76,8 @@ class Catalogue:
             for rule in group.rules
             if isinstance(rule, Recording)
         ]
-        return cls(pack.metrics, pack.target_labels, recordings, closed=bool(pack.metrics))
+        targets = pack.target_labels if pack.metrics else None
+        return cls(pack.metrics, targets, recordings, closed=bool(pack.metrics))
 
     def get(self, name: str) -> Known | None:
         """Return what is known of the series, None where nothing is known of any of that name."""
@@ -90,6 +94,8 @@ class Catalogue:
             if name in self._waiting:
                 self._waiting.discard(name)
                 before[name] = self.series.get(name)
+                if before[name] is None and not self.closed and ":" not in name:
+                    before[name] = anything()  # by its name it may be others' too
                 self.series[name] = anything()  # what a rule that reads itself finds
                 stack += [one for tree in self.recorded(name) for one in _read(tree) if one in self._waiting]
                 continue

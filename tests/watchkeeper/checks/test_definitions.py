@@ -228,7 +228,7 @@ def test_a_runbook_kept_elsewhere(findings, url, number):
 
 
 def test_a_pack_without_metrics_has_no_contract(findings):
-    pack = Pack(groups=(Group("g", [alert(expr="upp == 0")]),))
+    pack = Pack(groups=(Group("g", [alert(expr="upp == 0"), alert("B", expr="sum by (cluster) (up) == 0")]),))
     _, found = build(pack, Settings(root=Path()))
     assert found == []
     assert len(findings("promql/metric", alert(expr="upp == 0"))) == 1

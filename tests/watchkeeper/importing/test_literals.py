@@ -1,9 +1,6 @@
 """Texts as Python literals: the same characters, whatever they are, and laid out as ruff leaves them."""
 
 import ast
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -78,7 +75,7 @@ def test_a_long_list_is_broken_behind_its_commas():
     assert all(len(line) <= WIDTH for line in lines)
 
 
-def test_ruff_leaves_them_as_they_are(tmp_path):
+def test_ruff_leaves_them_as_they_are(tmp_path, reformatted):
     texts = []
 
     @given(TEXTS)
@@ -93,16 +90,7 @@ def test_ruff_leaves_them_as_they_are(tmp_path):
         calls.append("\n".join(["X = f(", *argument("", text, "    "), *argument("expr=", text, "    "), *inner, ")"]))
     path = tmp_path / "module.py"
     path.write_text('"""Doc."""\n\n' + "\n".join(calls) + "\n", encoding="utf-8")
-    assert formatted(path) == ""
-
-
-def formatted(path):
-    """Return what ruff would change."""
-    ruff = Path(sys.executable).with_name("ruff")
-    command = [ruff, "format", "--isolated", "--no-cache", f"--line-length={WIDTH}", "--diff", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout
+    assert reformatted(path) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,196 @@
+"""Rule files in, modules out: what each becomes, where it goes, and the proof that nothing was lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchkeeper.findings import Finding, Place, sort
+from watchkeeper.importing.constants import module_name
+from watchkeeper.importing.module import module
+from watchkeeper.importing.proof import differing, pack_of
+from watchkeeper.pack import Pack
+from watchkeeper.project import build
+from watchkeeper.promql.errors import LimitError
+from watchkeeper.read.comments import comments
+from watchkeeper.read.documents import documents
+from watchkeeper.read.files import Unreadable, load
+from watchkeeper.read.kinds import PROMETHEUSRULE, RULES, parts
+from watchkeeper.read.kinds import groups as groups_of
+from watchkeeper.read.loader import is_merge
+from watchkeeper.read.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from watchkeeper.read.comments import Comment
+    from watchkeeper.read.source import File
+    from watchkeeper.settings import Settings
+    from watchkeeper.subject import Group
+
+
+_SUFFIXES = (".yml", ".yaml")
+# What a group's definition can say: the rest is for other programs than Prometheus.
+_GROUP = ("name", "interval", "query_offset", "limit", "labels", "rules")
+
+
+class DiffersError(Exception):
+    """A module that would not render back to what was read; `finding` says where."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+class Source:
+    """A rule file that was read, and the path of its module below the folder that modules go to."""
+
+    __slots__ = ("comments", "file", "groups", "path")
+
+    def __init__(self, file: File, groups: list[Group], comments: list[Comment], path: Path) -> None:
+        self.file = file
+        self.groups = groups
+        self.comments = comments
+        self.path = path
+
+
+class Module:
+    """A module that was made: its path, its text, its pack, and how many rules and groups it has."""
+
+    __slots__ = ("groups", "pack", "path", "rules", "text")
+
+    def __init__(self, path: Path, text: str, pack: Pack) -> None:
+        self.path = path
+        self.text = text
+        self.pack = pack
+        self.groups = len(pack.groups)
+        self.rules = sum(1 for _ in pack.rules)
+
+
+def sources(names: Sequence[str]) -> tuple[list[Source], list[Finding]]:
+    """Return the rule files among names and below folders, and all that is wrong with them.
+
+    A file below a folder that holds no rules is passed over.
+    """
+    found: list[Source] = []
+    findings: list[Finding] = []
+    seen: set[str] = set()
+    paths: set[Path] = set()
+    for top in names:
+        for name, named in _below(top):
+            real = os.path.realpath(name)
+            if real in seen:
+                continue
+            seen.add(real)
+            try:
+                file = load(name)
+                groups, said, faults = _read(file)
+            except Unreadable as error:
+                findings.append(error.finding)
+                continue
+            findings += faults
+            if groups:
+                found.append(Source(file, groups, said, _free(_module_path(name, "" if named else top), paths)))
+            elif named and not faults:
+                fix = "name a rule file, which begins with `groups:`, or a PrometheusRule"
+                findings.append(Finding("import/rules", "there are no rules in it", Place(name), fix=fix))
+    return found, sort(findings)
+
+
+def _below(top: str) -> Iterator[tuple[str, bool]]:
+    """Yield the file itself, or the YAML files below the folder; and whether it was named."""
+    if not Path(top).is_dir():
+        yield top, True
+        return
+    for folder, folders, files in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_foreign(folder, name))
+        yield from ((str(Path(folder, name)), False) for name in sorted(files) if Path(name).suffix in _SUFFIXES)
+
+
+def _is_foreign(folder: str, name: str) -> bool:
+    """Tell whether a folder holds other people's files: a virtual environment, or what npm brings."""
+    return name == "node_modules" or Path(folder, name, "pyvenv.cfg").exists()
+
+
+def _read(file: File) -> tuple[list[Group], list[Comment], list[Finding]]:
+    """Return a file's groups and comments, and what is wrong with it. Raises Unreadable for what is no YAML."""
+    nodes = documents(file)
+    found, findings = groups_of(file, nodes)
+    for group in found:
+        for rule in group.rules:
+            error = rule.expression.error
+            if error and not isinstance(error, LimitError):  # a limit of ours changes no text
+                why, where = "Prometheus refuses the file", (error.position, error.end)
+                findings.append(rule.expression.finding("promql/syntax", error.message, *where, why=why))
+    if not findings:
+        findings += _left_out(file, nodes)
+    return found, comments(file, nodes) if found else [], findings
+
+
+def _left_out(file: File, nodes: Sequence[Any]) -> Iterator[Finding]:
+    """Yield a warning for each key of a valid file that definitions can't say, such as Thanos' of a group."""
+    for is_a, node in (part for one in nodes for part in parts(one, file)):
+        for top in [node] if is_a == RULES else _values(node, "spec") if is_a == PROMETHEUSRULE else []:
+            yield from _unknown(top, ("groups",), "the file", file)
+            for groups in _values(top, "groups"):
+                for group in groups.value:
+                    yield from _unknown(group, _GROUP, "the group", file)
+
+
+def _values(node: Any, name: str) -> list[Any]:
+    return [value for key, value in node.value if key.value == name]
+
+
+def _unknown(node: Any, known: Sequence[str], owner: str, file: File) -> Iterator[Finding]:
+    for key, _ in node.value:
+        if key.value not in known and not is_merge(key):
+            place, excerpt = Span(file, key.start_mark.index, key.end_mark.index).at()
+            what = f"{key.value} of {owner} is left out"
+            why = "definitions have no such field, and what they render to lacks it"
+            yield Finding("import/lost", what, place, excerpt, why, severity="warning")
+
+
+def _module_path(name: str, top: str) -> Path:
+    """Return the path of a file's module: below a folder that was named, the files keep their folders."""
+    path = Path(os.path.relpath(name, top)) if top else Path(Path(name).name)
+    stem = path.name
+    while (shorter := Path(stem).stem) != stem and Path(stem).suffix in _SUFFIXES:
+        stem = shorter
+    return Path(*(module_name(part) for part in path.parts[:-1]), f"{module_name(stem)}.py")
+
+
+def _free(path: Path, taken: set[Path]) -> Path:
+    free, number = path, 2
+    while free in taken:
+        free = path.with_name(f"{path.stem}_{number}.py")
+        number += 1
+    taken.add(free)
+    return free
+
+
+def made(source: Source, path: Path, settings: Settings) -> Module:
+    """Return the module of a file, which will lie at the path.
+
+    Raises:
+        DiffersError: it would not render back to the same rules, which is a fault of ours.
+    """
+    text = module(source.file, source.groups, source.comments, f"Rules imported from {_shown(source.file.name)}.")
+    pack = pack_of(text, str(path), path.stem)
+    different = differing(source.groups, pack.groups, settings)
+    if different:
+        message = f"{different} would not be what it is in the file"
+        raise DiffersError(Finding("import/differs", message, Place(source.file.name), fix="report this file to us"))
+    return Module(path, text, pack)
+
+
+def _shown(name: str) -> str:
+    """Return a file's name without what would end a docstring."""
+    return "".join(c if c.isprintable() and c not in '"\\' else "_" for c in Path(name).name)
+
+
+def to_do(modules: Sequence[Module], settings: Settings) -> list[Finding]:
+    """Return what keeps `watchkeeper generate` from taking the packs, all together."""
+    _, findings = build(Pack(place=Place("")).add(*(one.pack for one in modules)), settings)
+    return findings
