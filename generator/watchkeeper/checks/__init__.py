@@ -22,6 +22,8 @@ PARTS = (
     "promql_feature",
     "promql_metric",
     "promql_label",
+    "promql_join",
+    "promql_empty",
     "promql_counter",
     "promql_raw_counter",
     "promql_histogram",

@@ -6,67 +6,91 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.findings import nearest
 from watchkeeper.promql import nodes
-from watchkeeper.proof.labels import possible
+from watchkeeper.proof.flow import GUARANTEED, IMPOSSIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
-    from watchkeeper.proof.labels import Labels
+    from watchkeeper.proof.catalogue import Catalogue
+    from watchkeeper.proof.flow import Fate, Labels
     from watchkeeper.subject import Expression
 
 ID = "promql/label"
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Yield a finding for each matcher, grouping or matching label that can't be there."""
+    """Yield a finding for each matcher, grouping or matching label that can't be there.
+
+    It is an error where the contract says so, and a warning where the expression does: it is in vain there.
+    """
+    catalogue = project.catalogue
     for expression in project.expressions:
         if expression.tree is None:
             continue
-        found = possible(expression.nodes, project.catalogue)
+        flow = expression.flow(catalogue)
         for node in expression.nodes:
             if isinstance(node, nodes.VectorSelector):
-                yield from _matchers(expression, node, found[id(node)])
-            elif isinstance(node, nodes.Aggregate) and not node.without:
-                yield from _absent(expression, node.grouping, found[id(node.expr)], "what is aggregated")
-            elif isinstance(node, nodes.Binary) and node.matching:
-                yield from _matching(expression, node, found[id(node.lhs)], found[id(node.rhs)])
+                if node.matchers:
+                    yield from _matchers(expression, node, catalogue)
+            elif isinstance(node, nodes.Aggregate):
+                if node.grouping and not node.without:
+                    yield from _absent(expression, node.grouping, flow.of(node.expr), "what is aggregated")
+            elif isinstance(node, nodes.Binary):
+                matching = node.matching
+                if matching is not None and (matching.on or matching.include):
+                    yield from _matching(expression, matching, flow.of(node.lhs), flow.of(node.rhs))
 
 
-def _matchers(expression: Expression, node: nodes.VectorSelector, known: Labels | None) -> Iterator[Finding]:
+def _matchers(expression: Expression, node: nodes.VectorSelector, catalogue: Catalogue) -> Iterator[Finding]:
+    name = node.metric_name
+    known = catalogue.get(name) if name else None
+    if known is None or node.variables:
+        return
     for matcher in node.matchers:
-        if known is not None and matcher.label not in known and matcher.label != "__name__" and not matcher.variables:
-            what = f'{node.metric_name} has no label "{matcher.label}"{nearest(matcher.label, sorted(known))}'
-            yield expression.finding(ID, what, matcher.start, matcher.name_end, why=_MATCHES, fix=_has(known))
+        label = matcher.label
+        if label != "__name__" and not matcher.variables and known.never_has(label):
+            what = f'{name} has no label "{label}"{_near(label, known.labels)}'
+            why = _why("an absent label is empty: this matches nothing, or everything", known.fate(label, node))
+            yield expression.finding(ID, what, matcher.start, matcher.name_end, why=why, fix=_fix(known.labels))
 
 
-def _matching(
-    expression: Expression, node: nodes.Binary, left: Labels | None, right: Labels | None
-) -> Iterator[Finding]:
-    matching = node.matching
-    assert matching is not None
+def _matching(expression: Expression, matching: nodes.VectorMatching, left: Labels, right: Labels) -> Iterator[Finding]:
     if matching.on:
-        yield from _absent(expression, matching.labels, left, "the left side")
-        yield from _absent(expression, matching.labels, right, "the right side")
-    if matching.card in (nodes.MANY_TO_ONE, nodes.ONE_TO_MANY):
-        one, side = (right, "the right side") if matching.card == nodes.MANY_TO_ONE else (left, "the left side")
+        for label in matching.labels:
+            fates = left.label(label.name), right.label(label.name)
+            for labels, mine, other, side in ((left, *fates, "left"), (right, *fates[::-1], "right")):
+                # What is always there on the other side never matches: promql/join tells of that.
+                if mine.status == IMPOSSIBLE and (mine.by_contract or other.status != GUARANTEED):
+                    yield from _absent(expression, (label,), labels, f"the {side} side")
+    if matching.include:
+        many_first = matching.card == nodes.MANY_TO_ONE
+        one, side = (right, "the right side") if many_first else (left, "the left side")
         yield from _absent(expression, matching.include, one, side)
 
 
-def _absent(
-    expression: Expression, labels: tuple[nodes.Label, ...], known: Labels | None, where: str
-) -> Iterator[Finding]:
+def _absent(expression: Expression, labels: tuple[nodes.Label, ...], there: Labels, where: str) -> Iterator[Finding]:
     for label in labels:
-        if known is not None and label.name not in known and not label.variables:
-            what = f'{where} has no label "{label.name}"{nearest(label.name, sorted(known))}'
-            yield expression.finding(
-                ID, what, label.start, label.end, why="it is empty on every series", fix=_has(known)
-            )
+        name = label.name
+        fate = there.label(name)
+        if fate.status == IMPOSSIBLE and not label.variables and name != "__name__":
+            names = there.names()
+            what = f'{where} has no label "{name}"{_near(name, names)}'
+            severity = "error" if fate.by_contract else "warning"
+            why = _why("it is empty on every series", fate)
+            yield expression.finding(ID, what, label.start, label.end, why=why, fix=_fix(names), severity=severity)
 
 
-_MATCHES = "an absent label is empty: this matches nothing, or everything"
+def _why(text: str, fate: Fate) -> str:
+    return text if fate.by_contract else f"{text}: {fate.reason}"
 
 
-def _has(known: Labels) -> str:
-    return f"the labels there are {', '.join(sorted(known))}" if known else "there are no labels there"
+def _near(label: str, names: Iterable[str] | None) -> str:
+    return nearest(label, sorted(names)) if names else ""
+
+
+def _fix(names: frozenset[str] | None) -> str:
+    if names is None:
+        return "leave it out, or keep it where it goes"
+    return f"the labels there are {', '.join(sorted(names))}" if names else "there are no labels there"

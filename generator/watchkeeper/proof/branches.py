@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchkeeper.proof.facts import MAYBE, NAME, NEVER, STATUSES, SURE, either, place
+from watchkeeper.proof.facts import MAYBE, NAME, NEVER, STATUSES, SURE, either, place, undeclared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ class Fate:
     def reason(self) -> str:
         _, why, node, detail = self._fact
         return why(detail, node or self._source, self._label)
+
+    @property
+    def by_contract(self) -> bool:
+        """Whether it is impossible because the contract does not have it."""
+        return self._fact[1] is undeclared
 
     @property
     def start(self) -> int:

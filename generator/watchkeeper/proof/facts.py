@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
+    from watchkeeper.contract import Metric
+
     # The first argument is what the wording needs, the second the node, the third the label.
     Why: TypeAlias = Callable[[Any, Any, str], str]
     Fact: TypeAlias = tuple[int, Why, nodes.Node | None, Any]
@@ -53,6 +55,12 @@ def emptied(_: object, node: nodes.Matcher, label: str) -> str:
 def unknown_series(_: object, node: nodes.VectorSelector, label: str) -> str:
     name = node.metric_name
     return f"the labels of {name} are not known" if name else "it is not known which series are selected"
+
+
+def undeclared(metric: Metric | None, node: nodes.VectorSelector, label: str) -> str:
+    if metric is None:
+        return f"{node.metric_name} has no labels but those of its target"
+    return f"the contract of {node.metric_name} does not declare it"
 
 
 def variable(_: object, node: nodes.Node, label: str) -> str:

@@ -3,7 +3,8 @@
 # ruff: noqa: ARG001  (reasons are called alike, whatever they look at)
 from __future__ import annotations
 
-from watchkeeper.proof.facts import MAYBE, NEVER, SURE, either
+from watchkeeper.proof.branches import Fate
+from watchkeeper.proof.facts import MAYBE, NEVER, STATUSES, SURE, either, undeclared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ class Known:
         self.labels = None if is_open else frozenset([label for label, fact in facts.items() if fact[0] != NEVER])
         self.guaranteed = frozenset([label for label, fact in facts.items() if fact[0] == SURE])
 
+    def never_has(self, label: str) -> bool:
+        """Whether no such series has the label."""
+        return self.facts.get(label, self.rest)[0] == NEVER
+
+    def fate(self, label: str, selector: VectorSelector) -> Fate:
+        """What becomes of a label in what a selector finds, its matchers aside."""
+        fact = self.facts.get(label, self.rest)
+        return Fate(STATUSES[fact[0]], fact, label, selector)
+
     def __repr__(self) -> str:
         return f"Known(labels={self.labels}, guaranteed={self.guaranteed}, kind={self.kind!r})"
 
@@ -41,7 +51,7 @@ def declared(kind: str, metric: Metric | None, labels: Iterable[str], targets: I
     """What a contract tells: a series has all these labels, and no others if it is known what a scrape adds."""
     by_scrape: Fact = (SURE, _scraped, None, None)
     by_contract: Fact = (SURE, _declared, None, None)
-    rest: Fact = (MAYBE, _any_target, None, None) if targets is None else (NEVER, _undeclared, None, metric)
+    rest: Fact = (MAYBE, _any_target, None, None) if targets is None else (NEVER, undeclared, None, metric)
     facts = {**dict.fromkeys(targets or (), by_scrape), **dict.fromkeys(labels, by_contract)}
     return Known(facts, rest, kind, metric)
 
@@ -86,12 +96,6 @@ def _declared(_: object, node: VectorSelector, label: str) -> str:
 
 def _scraped(_: object, node: VectorSelector, label: str) -> str:
     return "every scrape puts it on"
-
-
-def _undeclared(metric: Metric | None, node: VectorSelector, label: str) -> str:
-    if metric is None:
-        return f"{node.metric_name} has no labels but those of its target"
-    return f"the contract of {node.metric_name} does not declare it"
 
 
 def _any_target(_: object, node: VectorSelector, label: str) -> str:

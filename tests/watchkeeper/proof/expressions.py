@@ -205,7 +205,7 @@ class Expressions:
             return random.choice((f"-({self.vector(depth)})", f"+({self.vector(depth)})"))
         sides = [f"({self.vector(depth)})", self.number()]
         random.shuffle(sides)
-        return f" {random.choice((*ARITHMETIC, '</', '>/'))} ".join(sides) if random.random() < 0.9 else sides[0]
+        return f" {random.choice((*ARITHMETIC, '</', '>/'))} ".join(sides)
 
     def at_odds(self, depth: int) -> str:
         """Comparisons of which not all can hold."""

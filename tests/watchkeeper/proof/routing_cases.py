@@ -10,6 +10,7 @@ from watchkeeper.proof.carried import ABSENT, ANY, CERTAINLY, NEVER, PERHAPS, PR
 from watchkeeper.proof.reach import reach
 from watchkeeper.proof.routing import route
 from watchkeeper.read.alertmanager import config
+from watchkeeper.read.documents import documents
 from watchkeeper.read.source import File
 
 VALUES = {
@@ -22,7 +23,9 @@ REGEXES = [".*", ".+", "", "page|ticket", "p.*", ".*e.*", "[a-m].*", "ml|", "(0|
 
 
 def read(text):
-    found, findings = config(yaml.compose(text, Loader=yaml.CSafeLoader), File("alertmanager.yml", text))
+    file = File("alertmanager.yml", text)
+    (node,) = documents(file)
+    found, findings = config(node, file)
     assert found is not None, findings
     return found
 
