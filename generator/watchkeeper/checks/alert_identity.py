@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.promql import nodes
 from watchkeeper.proof.shape import ARITHMETIC, COMPARISONS, bare, deciding, number
+from watchkeeper.proof.units import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,12 +54,17 @@ def _of(rule: Rule, compared: Expr, project: Project) -> Iterator[Finding]:
     above, below = _sums(compared.lhs), _sums(compared.rhs)
     if not above or not below:
         return
-    whole = below[0][1].metric_name or ""
-    names = {selector.metric_name or "" for _, selector in above}
-    if len(names | {whole}) < 2 or any(one[1].matchers != below[0][1].matchers for one in (*above, *below)):
+    selectors = [selector for _, selector in (*above, *below)]
+    parts = {selector.metric_name or "" for _, selector in above}
+    wholes = {selector.metric_name or "" for _, selector in below}
+    if len(parts | wholes) < 2 or any(selector.matchers != selectors[0].matchers for selector in selectors):
         return  # a share of one metric by its labels is one of counts: how many are in that state
-    sure = whole in names or all(_has_unit(selector, project) for _, selector in (*above, *below))
-    if sure or all(_are_of_one_thing(name, whole) for name in names):
+    found = units(rule.expression.nodes, project.catalogue)
+    quantities = all(id(selector) in found for selector in selectors)
+    if not parts.isdisjoint(wholes):
+        yield _finding(rule, *above[0], "adds up", severity="warning" if quantities else "note")
+    elif quantities and all(_are_of_one_thing(part, whole) for part in parts for whole in wholes):
+        sure = all(_has_unit(selector, project) for selector in selectors)
         yield _finding(rule, *above[0], "adds up", severity="warning" if sure else "note")
 
 
