@@ -40,7 +40,10 @@ def check(project: Project) -> Iterator[Finding]:
                 fix = (
                     "compare it, such as `> 0`; to tell that a series is there or not, use present_over_time or absent"
                 )
-                yield rule.expression.finding(ID, what, part.start, part.end, why=why, fix=fix, severity="warning")
+                severity = "warning"
+                if _may_be_there_only_if_wrong(part, project.catalogue):
+                    severity, why = "note", f"a point to look at: {why}"
+                yield rule.expression.finding(ID, what, part.start, part.end, why=why, fix=fix, severity=severity)
 
 
 def _is_watchdog(tree: Expr) -> bool:
@@ -49,6 +52,15 @@ def _is_watchdog(tree: Expr) -> bool:
     if isinstance(tree, nodes.Call) and tree.name == "vector":
         tree = bare(tree.args[0])
     return tree.type == SCALAR
+
+
+def _may_be_there_only_if_wrong(expr: Expr, catalogue: Catalogue) -> bool:
+    """Tell whether it is a series of which nothing is known, with matchers that may say what is wrong."""
+    while isinstance(expr, (nodes.Paren, nodes.Aggregate)):
+        expr = expr.expr
+    return (
+        isinstance(expr, nodes.VectorSelector) and bool(expr.matchers) and catalogue.get(expr.metric_name or "") is None
+    )
 
 
 def _unconditional(tree: Expr, catalogue: Catalogue) -> Iterator[Expr]:

@@ -65,8 +65,8 @@ def _ratio(expr: Expr) -> nodes.Binary | None:
         elif isinstance(expr, nodes.Call) and expr.name in KEEPS and expr.args:
             expr = expr.args[0]
         elif isinstance(expr, nodes.Binary) and expr.op in ("+", "-", "*", "/"):
-            if expr.op == "/" and is_rate(expr.rhs):
-                return expr if is_rate(expr.lhs) or _is_difference(expr.lhs) else None
+            if expr.op == "/" and _is_idle(expr.rhs):
+                return expr if _is_idle(expr.lhs) else None
             if number(expr.rhs) is not None:
                 expr = expr.lhs
             elif number(expr.lhs) is not None:
@@ -77,7 +77,9 @@ def _ratio(expr: Expr) -> nodes.Binary | None:
             return None
 
 
-def _is_difference(expr: Expr) -> bool:
-    """Tell whether it is a sum or difference of rates, which is 0 too when all of them are."""
+def _is_idle(expr: Expr) -> bool:
+    """Tell whether it is 0 where nothing happens: a rate, or a sum or difference of two."""
     expr = bare(expr)
-    return isinstance(expr, nodes.Binary) and expr.op in ("+", "-") and is_rate(expr.lhs) and is_rate(expr.rhs)
+    if isinstance(expr, nodes.Binary) and expr.op in ("+", "-"):
+        return is_rate(expr.lhs) and is_rate(expr.rhs)
+    return is_rate(expr)

@@ -59,7 +59,7 @@ def _comparison(expression: Expression, node: nodes.Binary, catalogue: Catalogue
         return
     fix = f"compare how fast it rises, such as increase({found.name}[5m]) {op} ..."
     if limit is not None and (op, limit) in _EVER:
-        what = f"{found.name} {op} {limit:g} holds from the first event on until the process restarts"
+        what = f"{_named(found)} is {op} {limit:g} from the first event on until the process restarts"
         why = "an alert on it can't be resolved by mending the cause"
         yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="note")
         return
@@ -103,4 +103,5 @@ def _panel(expression: Expression, tree: Expr, catalogue: Catalogue) -> Iterator
 
 
 def _named(found: Kind) -> str:
+    """Return what to call it; a gauge may be named as a counter, so where only the name speaks that is said."""
     return f"the counter {found.name}" if found.sure else f"{found.name}, by its name a counter,"
