@@ -49,7 +49,10 @@ TOOL = {
     "engine.arrays": "engine promql numpy",
     "ruler": "engine promql | findings ruler.arrays",
     "ruler.arrays": "ruler engine engine.arrays numpy | promql",
-    "ruler.unit": "ruler engine promql yaml | findings ruler.arrays numpy",
+    "ruler.unit": "ruler engine promql read.loader yaml | findings ruler.arrays numpy",
+    # Also behind `watchkeeper test`, which starts without the rest.
+    "read.loader": "yaml",
+    "read": "findings names promql proof read.loader subject variable_query | yaml",
     "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",

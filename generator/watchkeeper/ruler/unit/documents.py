@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import yaml
 
+from watchkeeper.read.loader import Loader, is_merge, is_null
 from watchkeeper.ruler.rules import Fault, RuleError
 
 TYPE_CHECKING = False
@@ -12,30 +13,6 @@ if TYPE_CHECKING:
 
     # Nodes of PyYAML, whose stubs differ between versions.
     Node = Any
-
-_NULL = "tag:yaml.org,2002:null"
-_MERGE = "tag:yaml.org,2002:merge"
-_STRING = "tag:yaml.org,2002:str"
-_TAGS = {"": _NULL, "~": _NULL, "null": _NULL, "Null": _NULL, "NULL": _NULL, "<<": _MERGE}
-
-# libyaml is ten times faster, where it is there.
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """Tells nulls and merge keys from other scalars, which stay as they are written."""
-
-    def resolve(self, _: object, value: object, implicit: Any) -> str:
-        if type(value) is str and implicit[0]:
-            return _TAGS.get(value, _STRING)
-        return _STRING
-
-    def descend_resolver(self, *_: object) -> None:
-        """There are no resolvers that depend on where a node stands."""
-
-    def ascend_resolver(self) -> None:
-        """The same."""
-
 
 _DEEPEST = 100
 
@@ -85,7 +62,7 @@ def read(path: str) -> tuple[Any, str]:
 def parse(text: str, path: str) -> Any:
     """The first document in a text: Map, Items, str or None. Raises RuleError."""
     try:
-        loader = _Loader(text)
+        loader = Loader(text)
         try:
             node = loader.get_node() if loader.check_node() else None
         finally:
@@ -113,7 +90,7 @@ class _Plain:
         if kind == "ScalarNode":
             if node.style:  # None or "" where it is plain
                 return Quoted(node.value)
-            return None if node.tag == _NULL else node.value
+            return None if is_null(node) else node.value
         if depth > _DEEPEST:
             raise RuleError([Fault("nested too deeply", self.path, node.start_mark.line + 1)])
         if kind == "SequenceNode":
@@ -125,12 +102,12 @@ class _Plain:
         merged = []
         for key, child in node.value:
             line = key.start_mark.line + 1
-            if key.tag == _MERGE:
-                merged.append(child)
-                continue
             name = key.value
             if type(name) is not str:
                 raise RuleError([Fault("a key must be a plain word", self.path, line)])
+            if is_merge(key):
+                merged.append(child)
+                continue
             if name in found:
                 message = f'the key "{name}" is already there, on line {found.lines[name]}'
                 raise RuleError([Fault(message, self.path, line)])
