@@ -94,20 +94,21 @@ def agreed(branch: Branch, other: Branch, names: Names) -> Branch | Conflict:
             if fact is not mine:
                 changed[label] = fact
     rest = branch.rest
+    new_rest = both(rest, other.pin(its_rest))
+    assert new_rest is not None, "labels that are not named are never sure"
     for label, its in theirs.items():
         if label not in facts and label not in ignoring:
             fact = both(rest, other.pin(its))
             if fact is None:
                 return Conflict(label, branch.pin(rest), other.pinned(label))
-            if fact is not rest:
+            if fact is not new_rest:
                 changed[label] = fact
-    new_rest = both(rest, other.pin(its_rest))
-    assert new_rest is not None, "labels that are not named are never sure"
-    if new_rest is rest:
-        return Branch({**facts, **changed}, rest, branch.name, branch.source) if changed else branch
-    for label in ignoring:  # these are not matched, so they keep what they had
-        if label not in facts and label != NAME:
-            changed[label] = rest
+    if new_rest is not rest:
+        for label in ignoring:  # these are not matched, so they keep what they had
+            if label not in facts and label != NAME:
+                changed[label] = rest
+    elif not changed:
+        return branch
     return Branch({**facts, **changed}, new_rest, branch.name, branch.source)
 
 

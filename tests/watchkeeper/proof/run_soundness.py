@@ -1,5 +1,7 @@
 """The soundness test at length: `run_soundness.py CASES [SEED]`."""
 
+# ruff: noqa: T201  (a command prints)
+
 import sys
 from collections import Counter
 from pathlib import Path
@@ -7,7 +9,7 @@ from time import monotonic
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from soundness import run  # noqa: E402 - its folder is no package
+from soundness import run
 
 
 def main(cases: int, seed: int) -> int:

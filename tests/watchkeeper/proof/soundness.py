@@ -3,8 +3,8 @@
 from collections import Counter
 from random import Random
 
-from expressions import ALL, Expressions
-from worlds import AT, World
+from flow_expressions import ALL, Expressions
+from flow_worlds import AT, World
 
 from watchkeeper.engine import Engine, EvalError
 from watchkeeper.promql import ParseError, parse, walk
@@ -55,7 +55,7 @@ def tried(world: World, text: str, engine: Engine, counts: Counter) -> list[str]
     counts["not empty" if found else "empty"] += 1
     if labels.empty:
         counts["called empty"] += 1
-    wrong = [f"called empty ({labels.empty[0]}), but there is {sorted(found)[0]}"] if labels.empty and found else []
+    wrong = [f"called empty ({labels.empty[0]}), but there is {min(found)}"] if labels.empty and found else []
     if any(why is never_match and node is tree and node.op == "unless" for why, node, _ in flow.causes):
         assert isinstance(tree, Binary)
         counts["vain unless"] += 1

@@ -1,4 +1,4 @@
-"""Small worlds for the soundness test: a random contract, rules that record, and series that are as the contract says."""
+"""Small worlds for the soundness test: a random contract, rules that record, and series that keep to it."""
 
 from random import Random
 
@@ -28,7 +28,8 @@ class World:
         for index in range(3):
             labels = tuple(random.sample(LABELS, random.randint(0, 3)))
             metrics.append(random.choice((Gauge, Counter))(f"metric{index}", "Of the contract.", labels=labels))
-        metrics.append(Histogram("latency", "Of the contract.", labels=tuple(random.sample(LABELS, 1)), buckets=(0.5, 1)))
+        labels = tuple(random.sample(LABELS, 1))
+        metrics.append(Histogram("latency", "Of the contract.", labels=labels, buckets=(0.5, 1)))
         for metric in metrics:
             for name, labels in metric.series().items():
                 self._contract_series(name, labels)

@@ -2,11 +2,11 @@
 
 from random import Random
 
-from worlds import BOUNDS, LABELS, TARGET, VALUES
+from flow_worlds import BOUNDS, LABELS, TARGET, VALUES
 
 ALL = (*LABELS, *TARGET, *LABELS, *TARGET, "job", "le", "__name__", "__type__", "other")
 AGGREGATIONS = ("sum", "sum", "sum", "avg", "max", "min", "count", "group", "stddev", "stdvar")
-RANGES = ("rate", "increase", "max_over_time", "last_over_time", "first_over_time", "count_over_time", "changes", "delta")
+RANGES = ("rate", "increase", "max_over_time", "last_over_time", "first_over_time", "count_over_time", "changes")
 MAPS = ("abs", "ceil", "sgn", "timestamp", "hour", "sort", "sort_desc", "round", "exp", "start_timestamp")
 COMPARISONS = (">", ">=", "<", "<=", "==", "!=")
 ARITHMETIC = ("+", "-", "*", "/", "+", "*", "atan2", "%")
@@ -81,7 +81,7 @@ class Expressions:
     def source(self, depth: int = 0) -> str:  # noqa: ARG002 - all are called alike
         return self.random.choice((
             "vector(1)", "vector(0)", "vector(time())", "hour()", "minute()", "vector(scalar(alpha))",
-            f"absent({self.selector()})", "absent_over_time(metric0[2m])", f'absent({self.selector()} > 1)',
+            f"absent({self.selector()})", "absent_over_time(metric0[2m])", f"absent({self.selector()} > 1)",
         ))  # fmt: skip
 
     def absent(self, depth: int) -> str:
@@ -99,8 +99,8 @@ class Expressions:
 
     def grouping(self, *, most: int = 3) -> str:
         return self.random.choice((
-            f" by ({self.labels(most=most)})", f" by ({self.labels(most=most)})", f" without ({self.labels(most=most)})",
-            "",
+            "", f" by ({self.labels(most=most)})", f" by ({self.labels(most=most)})",
+            f" without ({self.labels(most=most)})",
         ))  # fmt: skip
 
     def aggregated(self, depth: int) -> str:
