@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding, nearest
 from watchkeeper.names import milliseconds
 from watchkeeper.read import alertmanager_keys as known
+from watchkeeper.read.loader import NULLS, is_merge
 from watchkeeper.read.source import File, Scalar, Span
 from watchkeeper.subject import Text
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 KEY, VALUE, CONFIG = "yaml/key", "yaml/value", "alertmanager/config"
 _REFUSED = "Alertmanager refuses the whole file, and goes on with the configuration it had"
-_NULL, _BOOL, _INT, _MERGE = (f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "merge"))
+# What Alertmanager's YAML takes for true and false, YAML 1.1's words.
+_BOOLEAN = re.compile(r"(?:y|Y|n|N|[Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _KINDS = {"scalar": "a text", "mapping": "a mapping", "sequence": "a list"}
 _WANTED = {known.MAPPING: "mapping", known.LIST: "sequence"}
 # A mapping that merges itself has no end.
@@ -49,7 +53,7 @@ class Nodes:
 
     def text(self, node: Any) -> Text:
         """Return what a scalar says; what is null is empty."""
-        value = "" if node.tag == _NULL else node.value
+        value = "" if is_null(node) else node.value
         scalar = Scalar(self.file, node.start_mark.index, node.end_mark.index, value, node.style)
         return Text(value, scalar)
 
@@ -81,7 +85,7 @@ class Nodes:
             for key, value in here.value:
                 if key.id != "scalar":
                     self.fault(KEY, key, f"a key of {what} must be a text")
-                elif key.tag == _MERGE:
+                elif is_merge(key):
                     todo += value.value if value.id == "sequence" else [value]
                 elif key.value in own:
                     self.fault(KEY, key, f"{key.value} stands twice in {what}", "keep one of them")
@@ -158,7 +162,7 @@ _SHAPES = {"sequence": "write each on a line of its own, behind a dash"}
 
 def is_null(node: Any) -> bool:
     """Tell whether nothing stands there."""
-    return bool(node.id == "scalar" and node.tag == _NULL)
+    return node.id == "scalar" and not node.style and node.value in NULLS
 
 
 def _kind(node: Any) -> str:
@@ -168,9 +172,9 @@ def _kind(node: Any) -> str:
 def _scalar(node: Any, kind: str) -> tuple[str, str]:
     """Return what a scalar should have been and how to mend it, empty where it is that."""
     value = node.value
-    if kind == known.BOOLEAN and node.tag != _BOOL and not (not node.style and value in {"y", "Y", "n", "N"}):
+    if kind == known.BOOLEAN and (node.style or not _BOOLEAN.match(value)):
         return "true or false", "write it without quotes"
-    if kind == known.INTEGER and node.tag != _INT:
+    if kind == known.INTEGER and (node.style or not _INTEGER.match(value)):
         return "a whole number", "write it without quotes"
     if kind == known.DURATION and milliseconds(value) is None:
         return "a duration", "write 30s, 5m, 1h30m or 7d"

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from watchkeeper.read.alertmanager import config
+from watchkeeper.read.documents import documents
 from watchkeeper.read.source import File
 
 AMTOOL = shutil.which("amtool")
@@ -49,7 +49,9 @@ def test_the_cases_are_there():
 
 @pytest.mark.parametrize(("verdict", "text"), CASES)
 def test_verdict(verdict, text):
-    found, findings = config(yaml.compose(text, Loader=yaml.CSafeLoader), File("alertmanager.yml", text))
+    file = File("alertmanager.yml", text)
+    (node,) = documents(file) or [None]
+    found, findings = config(node, file)
     faults = [finding for finding in findings if finding.severity == "error"]
     assert bool(faults) is (verdict == "refused"), faults
     assert (found is None) is bool(faults)
