@@ -56,6 +56,9 @@ def bounds(expr: Expr) -> Bounds:
     """
     steps: list[nodes.Expr] = []
     while True:
+        if type(expr) is nodes.VectorSelector:
+            found = _SERIES.get(expr.name or "", NONE)
+            return _up(steps, found) if steps else found
         following: Expr | None = None
         if isinstance(expr, (nodes.Paren, nodes.Subquery)):
             following = expr.expr
@@ -79,7 +82,10 @@ def bounds(expr: Expr) -> Bounds:
             if expr.return_bool:
                 return _up(steps, (0, 1))
             following = _one_side(expr)
-            steps.append(expr)
+            if following is not None:
+                steps.append(expr)
+            else:
+                return _up(steps, NONE)
         elif isinstance(expr, nodes.Unary):
             steps.append(expr)
             following = expr.expr
@@ -87,8 +93,6 @@ def bounds(expr: Expr) -> Bounds:
             following = expr.selector
         elif isinstance(expr, nodes.NumberLiteral):
             return _up(steps, (expr.value, expr.value) if not math.isnan(expr.value) else NONE)
-        elif isinstance(expr, nodes.VectorSelector):
-            return _up(steps, _SERIES.get(expr.name or "", NONE))
         if following is None:
             return _up(steps, NONE)
         expr = following
@@ -105,6 +109,8 @@ def _one_side(node: nodes.Binary) -> Expr | None:
         return node.lhs
     if node.op in COMPARISONS:
         return node.rhs if node.lhs.type == "scalar" else node.lhs
+    if node.op == "or":
+        return None
     if constant(node.rhs) is not None:
         return node.lhs
     return node.rhs if constant(node.lhs) is not None else None
@@ -195,18 +201,20 @@ def must_hold(left: Bounds, op: str, right: Bounds) -> bool:
 
 def constant(expr: Expr) -> float | None:
     """Return the number that the expression is, be it a `vector` of it; None if there is data in it, or NaN."""
-    found = number(expr)
-    if found is None:
-        expr = bare(expr)
-        if isinstance(expr, nodes.Call) and expr.name == "vector":
-            return constant_number(expr.args[0])
-        if expr.type != "scalar" or not isinstance(expr, (nodes.Binary, nodes.Unary)):
-            return None
-        return constant_number(expr)
-    return found if not math.isnan(found) else None
+    if type(expr) is nodes.NumberLiteral:
+        return expr.value if not math.isnan(expr.value) else None
+    if type(expr) in _OF_DATA:
+        return None
+    expr = bare(expr)
+    if isinstance(expr, nodes.Call):
+        return _folded(expr.args[0]) if expr.name == "vector" else None
+    return _folded(expr) if expr.type == "scalar" else None
 
 
-def constant_number(expr: Expr) -> float | None:
+_OF_DATA = frozenset({nodes.VectorSelector, nodes.Aggregate, nodes.MatrixSelector, nodes.Subquery})
+
+
+def _folded(expr: Expr) -> float | None:
     """Return the value of arithmetic on numbers alone, such as `24 * 60 * 60`."""
     found: dict[int, float] = {}
     for node in reversed(tuple(walk(expr))):

@@ -69,3 +69,42 @@ def test_no_value_leaves_its_bounds(seed):
         narrowed += (low, high) != (-math.inf, math.inf)
     assert narrowed > 10
     assert seen > 20
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        "histogram_quantile(0.9, sum(rate(x_bucket[5m])))",
+        "histogram_quantile(0.9, sum without (le) (rate(x_bucket[5m])))",
+        "histogram_quantile(0.9, rate(x_count[5m]))",
+        "count(x_count) == 0",
+        "absent(x_count) == 0",
+        "x_count > x_count",
+        "x_count > NaN",
+        "rate(x_count[1m:2m])",
+        'x_count{job!~".*"}',
+    ],
+)
+def test_what_is_said_to_be_empty_is_empty(expr):
+    data = Series.load('x_bucket{le="1"} 0+1x20\nx_bucket{le="+Inf"} 0+2x20\nx_count 0+2x20', interval="30s")
+    assert Engine().instant(data, parse(expr), at=570.0).samples == []
+
+
+@pytest.mark.parametrize(
+    ("expr", "value"),
+    [("histogram_quantile(99, rate(x_bucket[5m]))", math.inf), ("quantile(-0.5, x_count)", -math.inf)],
+)
+def test_what_is_said_of_quantiles_outside_0_to_1_is_so(expr, value):
+    data = Series.load('x_bucket{le="1"} 0+1x20\nx_bucket{le="+Inf"} 0+2x20\nx_count 0+2x20', interval="30s")
+    assert [sample.value for sample in Engine().instant(data, parse(expr), at=570.0).samples] == [value]
+
+
+def test_the_rate_of_a_sum_spikes_when_one_restarts():
+    data = Series.load('x_total{i="1"} 1000+1x20\nx_total{i="2"} 1000+1x9 0+1x9', interval="30s")
+
+    def value(expr):
+        (sample,) = Engine().instant(data, parse(expr), at=450.0).samples
+        return sample.value
+
+    assert value("sum(increase(x_total[5m]))") < 30
+    assert value("increase(sum(x_total)[5m:30s])") > 1000
