@@ -83,15 +83,18 @@ def _overwritten(rule: Rule, other: Rule, catalogue: Catalogue) -> Finding | Non
     """Return a finding about two expressions recorded as one series, unless they are parts that can't meet."""
     assert rule.expression.tree is not None
     assert other.expression.tree is not None
+    mine, its = _matchers(rule), _matchers(other)
+    if mine is None or its is None:
+        return None
     ours = rule.expression.flow(catalogue).of(rule.expression.tree)
     theirs = other.expression.flow(catalogue).of(other.expression.tree)
-    mine, its = _values(rule), _values(other)
-    for label in mine.keys() & its.keys():
-        is_told_apart = not mine[label] & its[label] and label != "__name__"
-        if is_told_apart and ours.label(label).status == theirs.label(label).status == "guaranteed":
+    for label in mine.keys() | its.keys():
+        if mine.get(label) != its.get(label) and "impossible" not in (
+            ours.label(label).status, theirs.label(label).status
+        ):  # fmt: skip
             return None
     names = ours.names()
-    is_sure = names is not None and names == theirs.names() and (not names or mine["__name__"] == its["__name__"])
+    is_sure = names is not None and names == theirs.names() and (not names or _metrics(rule) == _metrics(other))
     severity = "error" if is_sure and rule.group.file == other.group.file else "warning"
     what = f"two rules record {rule.name.value} by different expressions, {_first(rule, other)}"
     why = "where both have a series, one of the two samples is lost, now this and now that"
@@ -122,16 +125,19 @@ def _shadowed(rule: Rule, other: Rule) -> Finding | None:
     return rule.name.finding(ID, what, why=why, fix="give each a severity of its own, or delete one", severity="note")
 
 
-def _values(rule: Rule) -> dict[str, set[str]]:
-    """Return the values that equality matchers give, by label; under `__name__` the names of all metrics."""
-    found: dict[str, set[str]] = {"__name__": set()}
+def _matchers(rule: Rule) -> dict[str, set[tuple[str, str]]] | None:
+    """Return the matchers by label, which tell parts apart; None where the expression makes labels itself."""
+    found: dict[str, set[tuple[str, str]]] = {}
     for node in rule.expression.nodes:
-        if isinstance(node, nodes.VectorSelector):
-            found["__name__"].add(node.metric_name or "")
-            for matcher in node.matchers:
-                if matcher.op == "=" and not matcher.variables:
-                    found.setdefault(matcher.label, set()).add(matcher.value)
+        if isinstance(node, nodes.Matcher) and node.label != "__name__":
+            found.setdefault(node.label, set()).add((node.op, node.value))
+        elif isinstance(node, nodes.Call) and node.name in {"label_replace", "label_join"}:
+            return None
     return found
+
+
+def _metrics(rule: Rule) -> set[str | None]:
+    return {node.metric_name for node in rule.expression.nodes if isinstance(node, nodes.VectorSelector)}
 
 
 def _first(rule: Rule, other: Rule) -> str:

@@ -239,6 +239,14 @@ or
         "expr": 'max by (cluster, namespace, workload, pod) (label_replace(kube_pod_owner{owner_kind="StatefulSet"}, "workload", "$1", "owner_name", "(.*)"))',
         "labels": {"workload_type": "statefulset"},
     },
+    {
+        "record": "code_verb:apiserver_request_total:increase1h",
+        "expr": 'sum by (cluster, code, verb) (increase(apiserver_request_total{job="apiserver",verb=~"LIST|GET",code=~"2.."}[1h]))',
+    },
+    {
+        "record": "code_verb:apiserver_request_total:increase1h",
+        "expr": 'sum by (cluster, code, verb) (increase(apiserver_request_total{job="apiserver",verb=~"LIST|GET",code=~"3.."}[1h]))',
+    },
     {"record": "cluster:node_cpu:ratio_rate5m", "expr": "avg by (cluster) (instance:node_cpu_utilisation:rate5m)"},
     {"record": ":node_memory_MemAvailable_bytes:sum", "expr": "sum by (cluster) (node_memory_MemAvailable_bytes)"},
 ]  # fmt: skip

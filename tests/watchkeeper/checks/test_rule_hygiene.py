@@ -57,6 +57,12 @@ def test_rules_that_are_one(anyone, one, other, severity, said):
         (record("a", verb="read"), record("b", verb="write")),
         (record('sum by (job) (up{job="a"})'), record('sum by (job) (up{job="b"})')),
         (record('rate(x_total{job="a"}[5m])'), record('rate(x_total{job="b"}[5m])')),
+        (record('sum by (job, code) (x{code=~"2.."})'), record('sum by (job, code) (x{code=~"3.."})')),
+        (record('sum by (job, code) (x{code=~"2.."})'), record("sum by (job, code) (y)")),
+        (
+            record('label_replace(sum by (job) (up), "type", "a", "", "")'),
+            record('label_replace(sum by (job) (up), "type", "b", "", "")'),
+        ),
         (record("sum(up)"), {"alert": "job:up:sum", "expr": "sum(up)"}),
     ],
 )
