@@ -32,16 +32,15 @@ SUFFIXES = (".yml", ".yaml", ".json", ".rules")
 
 
 class Contents:
-    """What is in the files. `nodes` are those of the rule files' documents, of which waivers ask for lines."""
+    """What is in the files. `nodes` are those that hold groups of rules, of which waivers ask for lines."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.folders: list[str] = []
-        self.nodes: list[tuple[File, list[Any]]] = []
+        self.nodes: list[tuple[File, Any]] = []
         self.groups: list[Group] = []
         self.dashboards: list[Dashboard] = []
         self.alertmanagers: list[Any] = []
-        self.tests = 0
         self.findings: list[Finding] = []
 
 
@@ -96,36 +95,29 @@ def _json(file: File, found: Contents, *, named: bool) -> None:
 
 
 def _yaml(file: File, found: Contents, *, named: bool) -> None:
-    from watchkeeper.read.kinds import parts
+    from watchkeeper.read import kinds
 
     known = False
-    nodes: list[Any] = []
-    before = len(found.findings)
-    for kind, node, findings in parts(file):
+    for kind, node, findings in kinds.parts(file):
+        if kind in (kinds.UNKNOWN, kinds.DASHBOARD) and not (named and findings):
+            continue
+        known = True
         found.findings += findings
-        known |= kind != "unknown"
-        nodes.append(node)
-        if kind == "rules":
+        if kind == kinds.RULES:
             from watchkeeper.read.rules import rule_groups
 
             groups, faults = rule_groups(node, file)
             found.groups += groups
             found.findings += faults
-        elif kind == "alertmanager":
+            found.nodes.append((file, node))
+        elif kind == kinds.ALERTMANAGER:
             from watchkeeper.read.alertmanager import config
 
             configured, faults = config(node, file)
             found.findings += faults
-            if configured is not None:
-                found.alertmanagers.append(configured)
-        elif kind == "tests":
-            found.tests += 1
-    if known:
-        found.nodes.append((file, nodes))
-    elif not named:
-        del found.findings[before:]
-    elif len(found.findings) == before:
-        what = "neither rules, nor a PrometheusRule, an Alertmanager configuration or a dashboard"
+            found.alertmanagers += [configured] if configured else []
+    if not known and named:
+        what = "nothing in it is known: no rules, no PrometheusRule, no Alertmanager configuration, no dashboard"
         fix = "a rule file begins with `groups:`, an Alertmanager configuration has `route:` and `receivers:`"
         found.findings.append(Finding("yaml/kind", what, Place(file.name, 1, 1), fix=fix))
 
@@ -172,40 +164,39 @@ def _values(labels: Mapping[str, Text]) -> dict[str, str]:
     return {name: text.value for name, text in labels.items()}
 
 
-def scopes(nodes: Iterable[Any]) -> list[tuple[int, int]]:
-    """Return the first and last lines of the groups and of the rules below these nodes, each one mapping."""
-    found = []
-    for root in nodes:
-        for group in _items(root, "groups"):
-            found += [_lines(group), *(_lines(rule) for rule in _items(group, "rules"))]
+def scopes(contents: Contents) -> dict[str, list[tuple[int, int]]]:
+    """Return, by file, the first and last lines of the groups and of the rules."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for file, node in contents.nodes:
+        for group in _items(node, "groups"):
+            lines = [_lines(group), *(_lines(rule) for rule in _items(group, "rules"))]
+            found.setdefault(file.name, []).extend(lines)
     return found
 
 
 def _items(node: Any, key: str) -> list[Any]:
-    listed = next((value for name, value in _pairs(node) if name.value == key), None)
+    if node.id != "mapping":
+        return []
+    listed = next((value for name, value in node.value if name.value == key), None)
     return list(listed.value) if listed is not None and listed.id == "sequence" else []
-
-
-def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    return list(node.value) if node is not None and node.id == "mapping" else []
 
 
 def _lines(node: Any) -> tuple[int, int]:
     return node.start_mark.line + 1, node.end_mark.line + (node.end_mark.column > 0)
 
 
-def waivers(contents: Contents) -> tuple[list[Held], list[Finding]]:
-    """Return the waivers in the files' comments, and what is wrong with them."""
+def waivers(contents: Contents, lines: Mapping[str, list[tuple[int, int]]]) -> tuple[list[Held], list[Finding]]:
+    """Return the waivers in the files' comments, and what is wrong with them. `lines` are the scopes."""
     from watchkeeper.checks import ids
 
     held: list[Held] = []
     findings: list[Finding] = []
-    for file, nodes in contents.nodes:
+    for file in {file.name: file for file, _ in contents.nodes}.values():
         if "watchkeeper:" in file.text:
             from watchkeeper.read.comments import comments
             from watchkeeper.waivers.comments import of_file
 
-            more, faults = of_file(file, comments(file), scopes(nodes), ids())
+            more, faults = of_file(file, comments(file), lines.get(file.name, []), ids())
             held += more
             findings += faults
     return held, findings

@@ -126,7 +126,8 @@ def _of_files(
         settings = replace(settings, targets=Targets.newest())  # nobody said which versions are in use
     contents = files.read(paths, track)
     project, findings = files.check(contents, settings, published=published)
-    held, faults = files.waivers(contents)
+    scopes = files.scopes(contents)
+    held, faults = files.waivers(contents, scopes)
     parts = [
         counted(number, word)
         for number, word in (
@@ -138,7 +139,6 @@ def _of_files(
     ]
     if not parts and not findings:
         findings = [Finding("yaml/kind", "there is nothing to check", Place(paths[0]), fix="name files of rules")]
-    scopes = {file.name: files.scopes(nodes) for file, nodes in contents.nodes}
     return contents, ", ".join(parts), [*findings, *faults], held, scopes
 
 
@@ -173,7 +173,8 @@ def _told(  # noqa: PLR0917 - the parts of an outcome, and how to tell it
         from watchkeeper.changes import RevisionError, changes_since, touched
 
         try:
-            findings = touched(findings, changes_since(changed_since, os.getcwd()), scopes)  # noqa: PTH109 - a string
+            changes = changes_since(changed_since, os.getcwd())  # noqa: PTH109 - a string
+            findings = touched(findings, changes, scopes)
         except RevisionError as error:
             raise click.BadParameter(str(error), param_hint="--changed-since") from None
     errors = any(finding.severity == "error" for finding in findings)
