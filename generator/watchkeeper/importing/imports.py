@@ -14,18 +14,16 @@ from watchkeeper.pack import Pack
 from watchkeeper.project import build
 from watchkeeper.promql.errors import LimitError
 from watchkeeper.read.comments import comments
-from watchkeeper.read.documents import documents
 from watchkeeper.read.files import Unreadable, load
-from watchkeeper.read.kinds import PROMETHEUSRULE, RULES, parts
-from watchkeeper.read.kinds import groups as groups_of
+from watchkeeper.read.kinds import BROKEN, RULES, parts
 from watchkeeper.read.loader import is_merge
+from watchkeeper.read.rules import rule_groups
 from watchkeeper.read.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from watchkeeper.read.comments import Comment
     from watchkeeper.read.source import File
     from watchkeeper.settings import Settings
     from watchkeeper.subject import Group
@@ -47,12 +45,11 @@ class DiffersError(Exception):
 class Source:
     """A rule file that was read, and the path of its module below the folder that modules go to."""
 
-    __slots__ = ("comments", "file", "groups", "path")
+    __slots__ = ("file", "groups", "path")
 
-    def __init__(self, file: File, groups: list[Group], comments: list[Comment], path: Path) -> None:
+    def __init__(self, file: File, groups: list[Group], path: Path) -> None:
         self.file = file
         self.groups = groups
-        self.comments = comments
         self.path = path
 
 
@@ -86,13 +83,13 @@ def sources(names: Sequence[str]) -> tuple[list[Source], list[Finding]]:
             seen.add(real)
             try:
                 file = load(name)
-                groups, said, faults = _read(file)
+                groups, faults = _read(file, named=named)
             except Unreadable as error:
                 findings.append(error.finding)
                 continue
             findings += faults
             if groups:
-                found.append(Source(file, groups, said, _free(_module_path(name, "" if named else top), paths)))
+                found.append(Source(file, groups, _free(_module_path(name, "" if named else top), paths)))
             elif named and not faults:
                 fix = "name a rule file, which begins with `groups:`, or a PrometheusRule"
                 findings.append(Finding("import/rules", "there are no rules in it", Place(name), fix=fix))
@@ -114,29 +111,32 @@ def _is_foreign(folder: str, name: str) -> bool:
     return name == "node_modules" or Path(folder, name, "pyvenv.cfg").exists()
 
 
-def _read(file: File) -> tuple[list[Group], list[Comment], list[Finding]]:
-    """Return a file's groups and comments, and what is wrong with it. Raises Unreadable for what is no YAML."""
-    nodes = documents(file)
-    found, findings = groups_of(file, nodes)
-    for group in found:
+def _read(file: File, *, named: bool) -> tuple[list[Group], list[Finding]]:
+    """Return a file's groups, and what is wrong with it; where it was not named itself, with the rules in it."""
+    groups: list[Group] = []
+    findings: list[Finding] = []
+    for kind, node, faults in parts(file):
+        if kind == RULES:
+            found, more = rule_groups(node, file)
+            groups += found
+            findings += [*faults, *(more or _left_out(node, file))]
+        elif named or kind == BROKEN:
+            findings += faults
+    for group in groups:
         for rule in group.rules:
             error = rule.expression.error
             if error and not isinstance(error, LimitError):  # a limit of ours changes no text
                 why, where = "Prometheus refuses the file", (error.position, error.end)
                 findings.append(rule.expression.finding("promql/syntax", error.message, *where, why=why))
-    if not findings:
-        findings += _left_out(file, nodes)
-    return found, comments(file, nodes) if found else [], findings
+    return groups, findings
 
 
-def _left_out(file: File, nodes: Sequence[Any]) -> Iterator[Finding]:
-    """Yield a warning for each key of a valid file that definitions can't say, such as Thanos' of a group."""
-    for is_a, node in (part for one in nodes for part in parts(one, file)):
-        for top in [node] if is_a == RULES else _values(node, "spec") if is_a == PROMETHEUSRULE else []:
-            yield from _unknown(top, ("groups",), "the file", file)
-            for groups in _values(top, "groups"):
-                for group in groups.value:
-                    yield from _unknown(group, _GROUP, "the group", file)
+def _left_out(node: Any, file: File) -> Iterator[Finding]:
+    """Yield a warning for each key of valid rules that definitions can't say, such as Thanos' of a group."""
+    yield from _unknown(node, ("groups",), "the file", file)
+    for groups in _values(node, "groups"):
+        for group in groups.value:
+            yield from _unknown(group, _GROUP, "the group", file)
 
 
 def _values(node: Any, name: str) -> list[Any]:
@@ -176,7 +176,7 @@ def made(source: Source, path: Path, settings: Settings) -> Module:
     Raises:
         DiffersError: it would not render back to the same rules, which is a fault of ours.
     """
-    text = module(source.file, source.groups, source.comments, f"Rules imported from {_shown(source.file.name)}.")
+    text = module(source.file, source.groups, comments(source.file), f"Rules imported from {_shown(source.file.name)}.")
     pack = pack_of(text, str(path), path.stem)
     different = differing(source.groups, pack.groups, settings)
     if different:

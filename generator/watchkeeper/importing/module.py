@@ -8,16 +8,18 @@ from watchkeeper.importing.constants import Constants
 from watchkeeper.importing.literals import WIDTH, argument, literal, width
 from watchkeeper.importing.notes import Notes
 from watchkeeper.model import Severity
-from watchkeeper.subject import Expression
+from watchkeeper.subject import Expression, Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from watchkeeper.read.comments import Comment
     from watchkeeper.read.source import File
-    from watchkeeper.subject import Group, Rule, Text
+    from watchkeeper.subject import Rule, Text
+    from watchkeeper.waivers import Waiver
 
 _INDENT = "    "
+_WAIVED = "WAIVED"  # the constant for what is waived in the whole file
 _SEVERITIES = {str(severity): f"Severity.{severity.name}" for severity in Severity}
 # Labels and annotations that are fields of an alert; an empty one stays what it is, for a field says nothing then.
 _LABELS = ("severity", "priority", "team")
@@ -42,7 +44,7 @@ class _Argument:
 class _Writer:
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
-        self.constants = Constants("PACK")
+        self.constants = Constants("PACK", _WAIVED)
         self.imported = {"Pack"}
 
     def module(self, groups: Sequence[Group], origin: str) -> str:
@@ -62,6 +64,9 @@ class _Writer:
         blocks.append(_call("PACK", "Pack", [_listed("groups=", names, "()")]))
         if self.notes.tail:
             blocks.append(self.notes.tail)
+        if self.notes.waived:
+            self.imported.add("Waiver")
+            blocks.insert(0, _waivers(f"{_WAIVED} = ", self.notes.waived, ""))
         head = [[f'"""{origin}"""'], *([self.notes.head] if self.notes.head else [])]
         imports = [f"from watchkeeper import {', '.join(sorted(self.imported))}"]
         return "\n\n".join("\n".join(block) for block in (*head, imports, *blocks)) + "\n"
@@ -71,7 +76,7 @@ class _Writer:
         arguments = [self.text("", rule.name)]
         if not rule.is_alert:
             self.imported.add("Recording")
-            arguments += [self.text("", rule.expression), *self.mapping("labels", rule.labels)]
+            arguments += [self.text("", rule.expression), *self.mapping("labels", rule.labels), *self.waivers(rule)]
             return _call(constant, "Recording", arguments, self.notes.below.get(rule, ()))
         self.imported.add("Alert")
         arguments.append(self.text("expr=", rule.expression))
@@ -83,6 +88,7 @@ class _Writer:
         arguments += self.fields(labels, _LABELS, ("severity", "team"))
         arguments += self.fields(annotations, _ANNOTATIONS, ("summary",))
         arguments += [*self.mapping("labels", labels), *self.mapping("annotations", annotations)]
+        arguments += self.waivers(rule)
         return _call(constant, "Alert", arguments, self.notes.below.get(rule, ()), spread=True)
 
     def fields(self, texts: dict[str, Text], names: Sequence[str], required: Sequence[str]) -> Iterator[_Argument]:
@@ -106,7 +112,7 @@ class _Writer:
             arguments.append(self.text("query_offset=", group.query_offset))
         if group.limit:
             arguments.append(self.text("limit=", group.limit, str(whole(group.limit.value))))
-        arguments += self.mapping("labels", group.labels)
+        arguments += [*self.mapping("labels", group.labels), *self.waivers(group)]
         return _call(constant, "Group", arguments)
 
     def mapping(self, field: str, texts: Mapping[str, Text]) -> Iterator[_Argument]:
@@ -121,6 +127,16 @@ class _Writer:
         else:
             inner = (line for item in items for line in item.lines)
             yield _Argument([f"{_INDENT}{field}={{", *inner, f"{_INDENT}}},"])
+
+    def waivers(self, owner: Rule | Group) -> Iterator[_Argument]:
+        """Yield the argument for what is waived, if anything is."""
+        own = self.notes.waivers.get(owner, [])
+        shared = [f"*{_WAIVED}"] if self.notes.waived and isinstance(owner, Group) else []
+        if own:
+            self.imported.add("Waiver")
+            yield _Argument(_waivers(f"{_INDENT}waivers=", own, ",", shared))
+        elif shared:
+            yield _Argument([f"{_INDENT}waivers={_WAIVED},"])
 
     def text(self, head: str, text: Text | Expression, code: str | None = None, indent: str = _INDENT) -> _Argument:
         """Return an argument or an item with its comments; `code` is what stands there instead of a literal."""
@@ -155,6 +171,31 @@ def _listed(head: str, names: Sequence[str], brackets: str) -> _Argument:
     if width(line) <= WIDTH:
         return _Argument([line])
     return _Argument([f"{_INDENT}{head}{opens}", *(f"{_INDENT * 2}{name}," for name in names), f"{_INDENT}{closes},"])
+
+
+def _waivers(head: str, waivers: Sequence[Waiver], end: str, shared: Sequence[str] = ()) -> list[str]:
+    """Return a tuple of waivers, with what leads to it and what ends it."""
+    items = [*shared, *(_waiver(waiver) for waiver in waivers)]
+    line = f"{head}({', '.join(items)}{',' if len(items) == 1 else ''}){end}"
+    if width(line) <= WIDTH:
+        return [line]
+    indent = head[: len(head) - len(head.lstrip())]
+    inner = indent + _INDENT
+    lines = [f"{inner}{item}," for item in shared]
+    for waiver in waivers:
+        one = f"{inner}{_waiver(waiver)},"
+        if width(one) <= WIDTH:
+            lines.append(one)
+            continue
+        until = [f'{inner}{_INDENT}until="{waiver.until}",'] if waiver.until else []
+        reason = argument("reason=", waiver.reason, inner + _INDENT)
+        lines += [f"{inner}Waiver(", f'{inner}{_INDENT}"{waiver.check}",', *reason, *until, f"{inner}),"]
+    return [f"{head}(", *lines, f"{indent}){end}"]
+
+
+def _waiver(waiver: Waiver) -> str:
+    until = f', until="{waiver.until}"' if waiver.until else ""
+    return f'Waiver("{waiver.check}", reason={literal(waiver.reason)}{until})'
 
 
 def _call(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from watchkeeper.read.comments import Comment
     from watchkeeper.read.source import File
     from watchkeeper.subject import Expression, Group, Rule, Text
+    from watchkeeper.waivers import Waiver
 
     # What a comment can be about.
     Owner = Group | Rule | Text | Expression
@@ -26,9 +27,10 @@ class Notes:
     """The comments of a file: `head` and `tail` of the whole file, and of each owner.
 
     `above`: on lines before it. `behind`: on its own line. `below`: after its last entry, and indented as those are.
+    `waivers` are what comments waive for a rule or a group, and `waived` what they waive for the file.
     """
 
-    __slots__ = ("above", "behind", "below", "head", "tail")
+    __slots__ = ("above", "behind", "below", "head", "tail", "waived", "waivers")
 
     def __init__(self, file: File, groups: Sequence[Group], comments: Sequence[Comment]) -> None:
         self.above: dict[Owner, list[str]] = {}
@@ -36,6 +38,8 @@ class Notes:
         self.below: dict[Owner, list[str]] = {}
         self.head: list[str] = []
         self.tail: list[str] = []
+        self.waivers: dict[Group | Rule, list[Waiver]] = {}
+        self.waived: list[Waiver] = []
         if comments:
             self._place(file, groups, comments)
 
@@ -50,30 +54,57 @@ class Notes:
             before = anchors[number - 1] if number else None
             after = anchors[number] if number < len(anchors) else None
             line = said(file.text[comment.start : comment.end])
+            shares = before and not comment.alone and _shares_line(before, comment.start, file.text)
+            about: Group | Rule | None = None
             if comment.start < begin:
                 held = self.head
-            elif not comment.alone and before and (shares := _shares_line(before, comment.start, file.text)):
-                if shares == "with it" and before.owner not in self.behind:
-                    self.behind[before.owner] = line
-                    continue
+            elif before and shares:
+                about = before.rule or before.group
                 held = self.above.setdefault(before.owner, [])
             else:
-                held = self._around(before, after, _column(file.text, comment.start))
+                held, about = self._around(before, after, _column(file.text, comment.start))
+            if self._waives(file, comment, about):
+                continue
+            if before and shares == "with it" and before.owner not in self.behind:
+                self.behind[before.owner] = line
+                continue
             if last and last[0] is held and comment.line > last[1] + 1:
                 held.append("")  # paragraphs stay apart
             held.append(line)
             last = (held, comment.line)
 
-    def _around(self, before: _Anchor | None, after: _Anchor | None, column: int) -> list[str]:
-        """Return the list that a comment between two anchors belongs to, by what it is indented as."""
+    def _around(
+        self, before: _Anchor | None, after: _Anchor | None, column: int
+    ) -> tuple[list[str], Group | Rule | None]:
+        """Return the list that a comment between two anchors belongs to, by what it is indented as, and its owner."""
         if before and (after is None or after.opens):
             if before.rule and column > before.rule_column >= 0:
-                return self.below.setdefault(before.rule, [])
+                return self.below.setdefault(before.rule, []), before.rule
             if column > before.group_column >= 0 and (after is None or after.group is not before.group):
-                return self.below.setdefault(before.group, [])
+                return self.below.setdefault(before.group, []), before.group
         if after is None:
-            return self.tail
-        return self.above.setdefault(after.opens[0] if after.opens else after.owner, [])
+            return self.tail, None
+        if after.opens:
+            return self.above.setdefault(after.opens[0], []), after.opens[0]
+        return self.above.setdefault(after.owner, []), after.rule or after.group
+
+    def _waives(self, file: File, comment: Comment, about: Group | Rule | None) -> bool:
+        """Note what a comment waives, if it does: definitions say that otherwise."""
+        if not comment.text.startswith("watchkeeper:"):
+            return False
+        from watchkeeper.checks import ids
+        from watchkeeper.waivers.comments import of_file
+        from watchkeeper.waivers.held import EVERYWHERE
+
+        held, _ = of_file(file, [comment], [(1, file.text.count("\n") + 1)], ids())
+        for one in held:
+            if one.lines == EVERYWHERE:
+                self.waived.append(one.waiver)
+            elif about:
+                self.waivers.setdefault(about, []).append(one.waiver)
+            else:
+                return False
+        return bool(held)
 
 
 class _Anchor:

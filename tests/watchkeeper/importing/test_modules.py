@@ -294,6 +294,50 @@ def test_comments_in_python(comment, expected):
     assert said(comment) == expected
 
 
+# Waivers
+
+
+WAIVERS = """\
+# watchkeeper: allow-file promql/regexp because these rules are copied
+groups:
+# watchkeeper: allow group/name because of history
+- name: a b
+  rules:
+  # watchkeeper: allow alert/runbook until 2027-01-31 because "it" is not written
+  - alert: A
+    expr: up == 0  # watchkeeper: allow promql/fragile because {reason}
+  - record: a:b:c
+    # watchkeeper: allow rule/name becuase it is so
+    expr: up
+- name: c
+  rules:
+  - record: a:b:d
+    expr: up
+"""
+
+
+def test_waivers_become_those_of_definitions(tmp_path, reformatted):
+    reason = (
+        "there is one process a GPU, and one GPU a host, and it has been so since the first of them was bought there"
+    )
+    code = written(WAIVERS.format(reason=reason))
+    first, second = proof.pack_of(code, "x.py", "x").groups
+    said = [(waiver.check, waiver.reason, waiver.until) for waiver in (*first.waivers, *first.rules[0].waivers)]
+    assert said == [
+        ("promql/regexp", "these rules are copied", ""),
+        ("group/name", "of history", ""),
+        ("alert/runbook", '"it" is not written', "2027-01-31"),
+        ("promql/fragile", reason, ""),
+    ]
+    assert second.waivers == first.waivers[:1]
+    assert list(python_comments(code)) == ["# watchkeeper: allow rule/name becuase it is so"]
+    path = tmp_path / "module.py"
+    path.write_text(code)
+    assert reformatted(path) == ""
+    path.write_text(written(WAIVERS.format(reason="it is " * 40)))
+    assert reformatted(path) == ""
+
+
 # The proof
 
 
