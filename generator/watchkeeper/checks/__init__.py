@@ -79,6 +79,12 @@ WHOLE = (
     "alert_panel",
     "dashboard_uid",
     "dashboard_title",
+    "routing_unrouted",
+    "routing_unreachable",
+    "routing_matcher",
+    "routing_group_by",
+    "routing_inhibition",
+    "routing_receiver",
     "text_unicode",
 )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.proof.carried import ANY, NEVER, Alert, carried
-from watchkeeper.proof.reach import Way, reach
+from watchkeeper.proof.carried import ABSENT, ANY, NEVER, Alert, carried, verdict
+from watchkeeper.proof.reach import reach
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from watchkeeper.proof.catalogue import Catalogue
+    from watchkeeper.proof.reach import Way
     from watchkeeper.proof.routing import Config, Matcher, Route
     from watchkeeper.subject import Group
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class Survey:
     """The alerts of the groups, and the ways of each through the tree; `anyway` are those of an alert of any kind."""
 
-    __slots__ = ("alerts", "anyway", "groups", "ways")
+    __slots__ = ("_values", "alerts", "anyway", "distinct", "groups", "ways")
 
     def __init__(self, config: Config, groups: Sequence[Group], catalogue: Catalogue) -> None:
         self.groups = groups
@@ -33,14 +34,47 @@ class Survey:
             if look not in seen:
                 seen[look] = reach(config, alert)
             self.ways.append(seen[look])
+        self.distinct = list(seen.values())
+        self._values: dict[str, frozenset[str] | None] = {}
 
-    def entering(self, route: Route) -> list[Alert]:
-        """Return the alerts that may enter a route."""
-        return [a for a, ways in zip(self.alerts, self.ways, strict=True) if ways[route].entered != NEVER]
+    def enters(self, route: Route) -> bool:
+        """Tell whether any alert may enter a route."""
+        return any(ways[route].entered != NEVER for ways in self.distinct)
 
-    def reaching(self, route: Route) -> list[Alert]:
-        """Return the alerts that may end in a route."""
-        return [a for a, ways in zip(self.alerts, self.ways, strict=True) if ways[route].reached != NEVER]
+    def hopeless(self, matcher: Matcher) -> bool:
+        """Tell whether no alert can pass a matcher."""
+        return all(verdict(matcher, alert.label(matcher.name)) == NEVER for alert in self.alerts)
+
+    def carry(self, name: str) -> bool:
+        """Tell whether any alert may carry a label."""
+        return any(alert.label(name) != ABSENT for alert in self.alerts)
+
+    def values(self, name: str) -> frozenset[str] | None:
+        """Return the values that a label has, None where they can't be listed."""
+        if name not in self._values:
+            known = [alert.label(name).values for alert in self.alerts]
+            listed = [values for values in known if values is not None]
+            self._values[name] = frozenset().union(*listed) - {""} if len(listed) == len(known) else None
+        return self._values[name]
+
+    def meant(self, matcher: Matcher) -> str:
+        """Return what a matcher for a value or a label that no alert has was surely meant to be, empty otherwise."""
+        from difflib import get_close_matches
+
+        if not self.alerts:
+            return ""
+        if not self.carry(matcher.name):
+            names = {"alertname"}.union(*(alert.own for alert in self.alerts))
+            near = get_close_matches(matcher.name, sorted(names), 1, cutoff=0.8)
+            return f'the label "{near[0]}"' if near else ""
+        values = self.values(matcher.name)
+        for value in sorted(matcher.alternatives or ()):
+            if values and value and value not in values:
+                # Names of alerts are alike: KubePodNotReady, KubeNodeNotReady.
+                near = get_close_matches(value, sorted(values), 1, 0.93 if matcher.name == "alertname" else 0.7)
+                if near:
+                    return f'{matcher.name} "{near[0]}"'
+        return ""
 
 
 def survey(config: Config, groups: Sequence[Group], catalogue: Catalogue) -> Survey:
