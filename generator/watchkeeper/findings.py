@@ -61,7 +61,8 @@ _WIDTH = 160
 class Finding:
     """One fault: `check` is the id of the check that found it, such as `promql/syntax`.
 
-    `severity` is `error` (exit status 1) or `warning`. `why` says what would go wrong, `fix` what to do.
+    `severity` is `error` (exit status 1), `warning`, or `note` for a matter of style. `why` says what would go wrong,
+    `fix` what to do.
     """
 
     check: str
@@ -95,7 +96,7 @@ def to_text(finding: Finding, *, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-_HUES = {"error": "\x1b[31m", "warning": "\x1b[33m"}
+_HUES = {"error": "\x1b[31m", "warning": "\x1b[33m", "note": "\x1b[36m"}
 
 
 def printable(text: str) -> str:
