@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.names import milliseconds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ID = "alert/flapping"
 
+_length = lru_cache(maxsize=1024)(milliseconds)  # a handful of durations in thousands of rules
 _EVENTS = frozenset({"increase", "changes", "resets", "rate", "irate", "delta", "idelta"})
 _KEEP_FIRING_FOR = (2, 42)  # the first Prometheus that has it
 # An alert that goes on for an hour after the last event has been seen by someone.
@@ -36,7 +38,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _waits(rule: Rule) -> bool:
-    return rule.for_ is not None and milliseconds(rule.for_.value) != 0
+    return rule.for_ is not None and _length(rule.for_.value) != 0
 
 
 def _of(rule: Rule, tree: Expr) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.names import milliseconds
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 ID = "alert/for"
 
+_length = lru_cache(maxsize=1024)(milliseconds)  # a handful of durations in thousands of rules
 _NOTHING = {"for": "an alert without `for` fires at once too", "keep_firing_for": "it is over at once without it too"}
 _LONGER = {
     "for": "an alert can't fire between two evaluations: it waits {interval}",
@@ -34,7 +36,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _of(group: Group, rule: Rule, field: str, text: Text, interval: int | None) -> Iterator[Finding]:
-    length = milliseconds(text.value)
+    length = _length(text.value)
     if length is None:  # another check tells
         return
     if length == 0:

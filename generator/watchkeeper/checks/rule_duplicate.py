@@ -51,23 +51,31 @@ def _of_definitions(project: Project) -> Iterator[Finding]:
 
 def _of_files(project: Project) -> Iterator[Finding]:
     """Anyone's alerts may share a name, as those of two severities do, where labels or expressions differ."""
+    by_name: dict[tuple[bool, str], list[Rule]] = {}
+    for group in project.groups:
+        if group.definition is None:
+            for rule in group.rules:
+                by_name.setdefault((rule.is_alert, rule.name.value), []).append(rule)
+    for rules in by_name.values():
+        if len(rules) > 1:  # most names are there once
+            yield from _of_one_name(rules, project.catalogue)
+
+
+def _of_one_name(rules: list[Rule], catalogue: Catalogue) -> Iterator[Finding]:
     first: dict[object, Rule] = {}
     same: dict[object, Rule] = {}
-    for group in project.groups:
-        if group.definition is not None:
-            continue
-        for rule in group.rules:
-            labels = {name: text.value for name, text in (*group.labels.items(), *rule.labels.items())}
-            key = (rule.is_alert, rule.name.value, frozenset(labels.items()))
-            other = first.setdefault(key, rule)
-            text = rule.expression.text
-            twin = same.setdefault((key, text if "#" in text else " ".join(text.split())), rule)
-            if twin is not rule:
-                yield _twice(rule, twin)
-            elif other is not rule and rule.expression.tree is not None and other.expression.tree is not None:
-                found = _shadowed(rule, other) if rule.is_alert else _overwritten(rule, other, project.catalogue)
-                if found is not None:
-                    yield found
+    for rule in rules:
+        labels = {name: text.value for name, text in (*rule.group.labels.items(), *rule.labels.items())}
+        key = frozenset(labels.items())
+        text = rule.expression.text
+        twin = same.setdefault((key, text if "#" in text else " ".join(text.split())), rule)
+        other = first.setdefault(key, rule)
+        if twin is not rule:
+            yield _twice(rule, twin)
+        elif other is not rule and rule.expression.tree is not None and other.expression.tree is not None:
+            found = _shadowed(rule, other) if rule.is_alert else _overwritten(rule, other, catalogue)
+            if found is not None:
+                yield found
 
 
 def _twice(rule: Rule, other: Rule) -> Finding:

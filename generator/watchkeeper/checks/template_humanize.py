@@ -55,7 +55,7 @@ def _of_value(match: re.Match[str], rule: Rule, catalogue: Catalogue) -> Told | 
     if function == "humanizePercentage" and percent:
         what = "the percent sign is there twice"
         return what, "humanizePercentage writes one itself: 5%%", "leave out the one behind it", "warning"
-    if (match["printf"] or function.startswith("printf") or function == "humanize1024") and not percent:
+    if (match["printf"] or (function and function not in _UNLIKE)) and not percent:
         return None
     tree = rule.expression.tree
     shown = _shown(tree) if tree is not None else None
