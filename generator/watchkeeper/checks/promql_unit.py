@@ -1,9 +1,10 @@
-"""Seconds compared with bytes, or added to them."""
+"""Seconds compared with bytes, added to them, or recorded as bytes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from watchkeeper.model import Recording
 from watchkeeper.promql import nodes
 from watchkeeper.promql.functions import SCALAR
 from watchkeeper.proof.shape import COMPARISONS
@@ -22,12 +23,32 @@ _OPERATORS = COMPARISONS | {"+", "-"}
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Yield a finding for each operation whose sides are known to be in different units."""
+    """Yield a finding for each operation whose sides, and each rule whose result, are known to be in other units."""
     for expression in project.expressions:
         for node in expression.nodes:
             if type(node) is nodes.Binary and node.op in _OPERATORS and not _has_number(node):
                 yield from _mismatches(expression, project.catalogue)
                 break
+
+    for group in project.groups:
+        for rule in group.rules:
+            if isinstance(rule.definition, Recording) and rule.definition.unit:
+                yield from _recorded(rule.expression, rule.definition.unit, project.catalogue)
+
+
+def _recorded(expression: Expression, unit: str, catalogue: Catalogue) -> Iterator[Finding]:
+    """Tell of a recording rule whose unit is not what its expression is in."""
+    from watchkeeper.proof.units import named_unit, units
+
+    tree = expression.tree
+    found = units(expression.nodes, catalogue).get(id(tree)) if tree is not None else None
+    wanted = named_unit(unit, sure=True)
+    if tree is not None and found is not None and wanted.differs(found):
+        what = f"it is declared to be in {wanted}, and the expression is in {found}"
+        why = "panels show it in the wrong unit, and a threshold on it is set in the wrong unit"
+        severity = "error" if found.sure else "warning"
+        fix = "mend the unit, or convert in the expression"
+        yield expression.finding(ID, what, tree.start, tree.end, why=why, fix=fix, severity=severity)
 
 
 def _has_number(node: nodes.Binary) -> bool:

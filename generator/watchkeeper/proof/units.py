@@ -158,7 +158,7 @@ def _of_series(name: str, catalogue: Catalogue, depth: int) -> Unit | None:
     if metric.type == "histogram" and not name.endswith("_sum"):
         is_bucket = name.endswith("_bucket") and metric.unit
         return Unit({_BUCKETS_OF + metric.unit: 1}, sure=True) if is_bucket else None
-    return _of_words(metric.unit, sure=True) if metric.unit else _of_name(name, sure=False)
+    return named_unit(metric.unit, sure=True) if metric.unit else _of_name(name, sure=False)
 
 
 def _of_rules(name: str, catalogue: Catalogue, depth: int) -> Unit | None:
@@ -175,12 +175,13 @@ def _of_name(name: str, *, sure: bool) -> Unit | None:
         return Unit({_BUCKETS_OF + word: 1}, sure=sure) if word in _WORDS else None
     name = name.removesuffix("_total").removesuffix("_sum")
     if name.endswith("_bytes_per_second"):
-        return _of_words("bytes_per_second", sure=sure)
+        return named_unit("bytes_per_second", sure=sure)
     word = name.rpartition("_")[2]
-    return _of_words(word, sure=sure) if word in _WORDS and word != name else None
+    return named_unit(word, sure=sure) if word in _WORDS and word != name else None
 
 
-def _of_words(text: str, *, sure: bool) -> Unit:
+def named_unit(text: str, *, sure: bool) -> Unit:
+    """Return the unit of such a name as `bytes_per_second`."""
     above, _, below = text.partition("_per_")
     if above == "watts" and not below:
         return Unit({"joules": 1, "seconds": -1}, sure=sure)

@@ -3,7 +3,7 @@
 import pytest
 
 from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Pack, Recording
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import Settings
 
 CONTRACT = (
@@ -283,6 +283,21 @@ def test_a_sample_of_series_with_for_is_a_warning(told):
 def test_the_range_of_a_recorded_series_by_its_groups_interval(told):
     assert told("promql/rate-window", "deriv(job:free:bytes[20s]) > 1") == [
         ("error", "20s", "deriv over 20s, and job:free:bytes is recorded, and its group gives a sample every 30s")
+    ]
+
+
+def test_a_recording_rules_unit_is_that_of_its_expression(tmp_path):
+    rules = [
+        Recording("job:sent:bytes", "sum(rate(sent_bytes_total[5m]))", unit="bytes"),
+        Recording("job:sent:rate5m", "sum(rate(sent_bytes_total[5m]))", unit="bytes_per_second"),
+        Recording("job:free:ratio", "free_bytes / size_bytes", unit="ratio"),
+    ]
+    _, found = build(Pack(metrics=CONTRACT, groups=(Group("g", rules),)), Settings(root=tmp_path))
+    assert [(f.severity, f.message) for f in found if f.check == "promql/unit"] == [
+        (
+            "error",
+            "recording rule job:sent:bytes: it is declared to be in bytes, and the expression is in bytes per second",
+        )
     ]
 
 
