@@ -56,9 +56,13 @@ TOOL = {
     "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
-    # The list of the checks, which loads them when they run: a project runs the checks, and they look at a project.
+    # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.
     "checks.__init__": "| findings project",
-    "project": "findings load promql proof render subject checks.__init__ | model pack settings",
+    "project": "| model pack proof render settings subject",
+    "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
+    "files": "checks.__init__ contract findings pack project proof read | read.scrape settings subject waivers",
+    "remembered": "cache",
+    "variable_query": "",
     "checks": "contract findings model names project promql proof render runbook schemas ruler subject",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from watchkeeper import Alert, DefinitionError, Gauge, Group, Pack, Recording, Severity
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import Settings
 
 

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from watchkeeper import Alert, Group, Pack, Recording, Severity, Waiver
+from watchkeeper.building import build
 from watchkeeper.checks import ids
 from watchkeeper.checks.promql_syntax import check as syntax_check
 from watchkeeper.fields import FieldError
 from watchkeeper.findings import Finding, Place
-from watchkeeper.project import build
 from watchkeeper.read.comments import comments
 from watchkeeper.read.documents import documents
 from watchkeeper.read.source import File, Scalar

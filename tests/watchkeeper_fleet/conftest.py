@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.building import build
 from watchkeeper.findings import to_text
-from watchkeeper.project import build
 from watchkeeper.settings import load_settings
 from watchkeeper_fleet.pack import PACK
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import sys
 from pathlib import Path
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import load_settings
 from watchkeeper_fleet.pack import PACK
 project, findings = build(PACK, load_settings(Path(sys.argv[1])))

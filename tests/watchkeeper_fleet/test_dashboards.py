@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from watchkeeper import Alert, Group, Severity
-from watchkeeper.project import build, panels_of
+from watchkeeper.building import build
+from watchkeeper.project import panels_of
 from watchkeeper.promql import nodes, parse, walk
 from watchkeeper.promql.threshold import ThresholdError
 from watchkeeper.proof.labels import possible

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.building import build
 from watchkeeper.checks import promql_counter, promql_label, promql_metric, promql_syntax, runbook_page
 from watchkeeper.findings import to_text
-from watchkeeper.project import build
 from watchkeeper.render.runbooks import PLACEHOLDER, facts
 from watchkeeper.runbook import SECTIONS
 from watchkeeper.subject import Expression, Written

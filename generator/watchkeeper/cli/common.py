@@ -27,9 +27,9 @@ def checked_project(settings: Settings, definitions: str | None, recorder: Recor
 
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
+    from watchkeeper.building import build
     from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, explain, foreign, is_users, load_pack
-    from watchkeeper.project import build
     from watchkeeper.spread import ChildDied, spread
 
     definitions = definitions or settings.definitions

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.building import build
+from watchkeeper.checks import ids
 from watchkeeper.findings import Finding, Place, sort
 from watchkeeper.importing.constants import module_name
 from watchkeeper.importing.module import module
 from watchkeeper.importing.proof import differing, pack_of
 from watchkeeper.pack import Pack
-from watchkeeper.project import build
 from watchkeeper.promql.errors import LimitError
 from watchkeeper.read.comments import comments
 from watchkeeper.read.files import Unreadable, load
@@ -19,9 +20,11 @@ from watchkeeper.read.kinds import BROKEN, RULES, parts
 from watchkeeper.read.loader import is_merge
 from watchkeeper.read.rules import rule_groups
 from watchkeeper.read.source import Span
+from watchkeeper.waivers.held import apply, of_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import date
     from typing import Any
 
     from watchkeeper.read.source import File
@@ -190,7 +193,10 @@ def _shown(name: str) -> str:
     return "".join(c if c.isprintable() and c not in '"\\' else "_" for c in Path(name).name)
 
 
-def to_do(modules: Sequence[Module], settings: Settings) -> list[Finding]:
+def to_do(modules: Sequence[Module], settings: Settings, today: date) -> list[Finding]:
     """Return what keeps `watchkeeper generate` from taking the packs, all together."""
-    _, findings = build(Pack(place=Place("")).add(*(one.pack for one in modules)), settings)
-    return findings
+    pack = Pack(place=Place("")).add(*(one.pack for one in modules))
+    _, findings = build(pack, settings)
+    held, faults = of_definitions(pack, ids())
+    kept, _ = apply([*findings, *faults], held, today)
+    return kept

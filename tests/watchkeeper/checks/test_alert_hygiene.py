@@ -3,7 +3,7 @@
 import pytest
 
 from watchkeeper import Alert, Gauge, Group, Pack
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import Settings
 
 

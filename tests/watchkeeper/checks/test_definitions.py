@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from watchkeeper import Alert, Gauge, Group, Pack, Place, Recording, Runbook
+from watchkeeper.building import build
 from watchkeeper.findings import to_text
-from watchkeeper.project import build
 from watchkeeper.runbook import SECTIONS
 from watchkeeper.settings import Settings, Targets
 

@@ -9,8 +9,8 @@ import pytest
 
 from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Metric, Pack, Recording, Runbook, Severity, not_
 from watchkeeper import checks as checks_package
+from watchkeeper.building import build
 from watchkeeper.files import check, read, scopes, waivers
-from watchkeeper.project import build
 from watchkeeper.settings import Settings, Targets
 from watchkeeper.waivers import Waiver
 from watchkeeper.waivers.held import apply, of_definitions

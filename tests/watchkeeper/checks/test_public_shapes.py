@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper import Alert, Group, Pack
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import Settings
 
 # The checks of what expressions mean, labels aside.

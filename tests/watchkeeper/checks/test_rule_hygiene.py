@@ -3,7 +3,7 @@
 import pytest
 
 from watchkeeper import Counter, Group, Pack, Recording
-from watchkeeper.project import build
+from watchkeeper.building import build
 from watchkeeper.settings import Settings
 
 

@@ -223,7 +223,7 @@ try:
     main()
 except SystemExit:
     pass
-heavy = {{"numpy", "yaml", "jsonschema", "grafanalib", "watchkeeper.project", "watchkeeper.engine.histogram"}}
+heavy = {{"numpy", "yaml", "jsonschema", "grafanalib", "watchkeeper.building", "watchkeeper.engine.histogram"}}
 print(sorted(heavy & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
