@@ -37,9 +37,13 @@ class Reader:
         self.file = file
         self.why = why
         self.findings: list[Finding] = []
+        self._told: set[tuple[str, int]] = set()
 
     def fault(self, check: str, message: str, node: Node, *, fix: str = "", severity: str = "error") -> None:
-        """Note what is wrong with a node."""
+        """Note what is wrong with a node; once where aliases bring it to several places."""
+        if (check, node.start_mark.index) in self._told:
+            return
+        self._told.add((check, node.start_mark.index))
         place, excerpt = self.span(node).at()
         why = self.why if severity == "error" else ""
         self.findings.append(Finding(check, message, place, excerpt, why, fix, severity))
@@ -135,9 +139,10 @@ class Reader:
         """Return the keys and values that `<<: *anchor`, or a list of such, brings into a mapping; nearest first."""
         found: list[tuple[Node, Node]] = []
         todo = [value for key, value in node.value if key.id == "scalar" and is_merge(key)]
+        lists = {id(one) for one in todo}  # one within another is none that can be merged
         while todo:
             other = todo.pop()
-            if other.id == "sequence":
+            if other.id == "sequence" and id(other) in lists:
                 todo += reversed(other.value)
             elif other.id != "mapping":
                 message = f"{what}: << merges {'a text' if other.id == 'scalar' else 'a list'}, not a mapping"
@@ -146,6 +151,7 @@ class Reader:
                 for key, value in other.value:
                     if key.id == "scalar" and is_merge(key):
                         todo.append(value)
+                        lists.add(id(value))
                     elif key.id == "scalar":
                         found.append((key, value))
         return found
