@@ -1,4 +1,4 @@
-"""Waiting times shorter than the group's interval, which are longer in truth, and those of nothing."""
+"""Waiting times that are longer in truth, those of nothing, and `absent()` that nothing waits for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.names import milliseconds
+from watchkeeper.promql import nodes
+from watchkeeper.proof.shape import bare, deciding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +35,22 @@ def check(project: Project) -> Iterator[Finding]:
                 yield from _of(group, rule, "for", rule.for_, interval)
             if rule.keep_firing_for is not None:
                 yield from _of(group, rule, "keep_firing_for", rule.keep_firing_for, interval)
+            if rule.is_alert and "absent" in rule.expression.text and not _waits(rule):
+                yield from _absent(rule)
+
+
+def _waits(rule: Rule) -> bool:
+    return rule.for_ is not None and _length(rule.for_.value) != 0
+
+
+def _absent(rule: Rule) -> Iterator[Finding]:
+    for expr in deciding(rule.expression.tree) if rule.expression.tree is not None else ():
+        call = bare(expr.lhs) if isinstance(expr, nodes.Binary) else expr
+        if isinstance(call, nodes.Call) and call.name == "absent":
+            what = "nothing waits for what is absent to come back"
+            why = "a style point: one lost scrape makes it fire, and so does a server that has just started"
+            fix = "give the alert a `for` of a few scrapes, or write absent_over_time(...[10m])"
+            yield rule.expression.finding(ID, what, call.start, call.name_end, why=why, fix=fix, severity="note")
 
 
 def _of(group: Group, rule: Rule, field: str, text: Text, interval: int | None) -> Iterator[Finding]:

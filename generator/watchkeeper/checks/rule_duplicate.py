@@ -70,7 +70,7 @@ def _of_one_name(rules: list[Rule], catalogue: Catalogue) -> Iterator[Finding]:
         text = rule.expression.text
         twin = same.setdefault((key, text if "#" in text else " ".join(text.split())), rule)
         other = first.setdefault(key, rule)
-        if twin is not rule:
+        if twin is not rule and twin.expression.tree == rule.expression.tree:
             yield _twice(rule, twin)
         elif other is not rule and rule.expression.tree is not None and other.expression.tree is not None:
             found = _shadowed(rule, other) if rule.is_alert else _overwritten(rule, other, catalogue)

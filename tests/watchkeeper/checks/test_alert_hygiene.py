@@ -57,6 +57,18 @@ def test_waiting_times(anyone, field, value, interval, expected):
     assert [shown(one) for one in found] == [value] * len(found)
 
 
+@pytest.mark.parametrize("expr", ["absent(up)", "up == 0 or absent(up)", '(absent(up{job="x"}) == 1)'])
+def test_absence_that_nothing_waits_for(anyone, expr):
+    (finding,) = anyone.findings("alert/for", alert(expr))
+    assert (finding.severity, shown(finding)) == ("note", "absent")
+    assert anyone.findings("alert/for", alert(expr, **{"for": "5m"})) == []
+
+
+@pytest.mark.parametrize("expr", ["absent_over_time(up[5m])", "absent_jobs > 0", "up unless absent(x)", "absent(", "1"])
+def test_what_is_no_absence(anyone, expr):
+    assert anyone.findings("alert/for", alert(expr)) == []
+
+
 # alert/flapping
 
 
