@@ -60,7 +60,10 @@ def any_label(branch: Branch, node: nodes.Node) -> Branch:
 def _replaced(branch: Branch, node: Call, given: list[str]) -> Branch:
     target, replacement, source, pattern = given
     src = branch.fact(source)
-    src = physical(src) if source == "__name__" else src
+    if source == "__name__":
+        src = physical(src)
+    elif not source:  # no label has that name: a way to set a constant
+        src = (NEVER, *src[1:])
     dst = branch.pinned(target)
     outcomes: list[Fact] = []
     if src[0] != SURE:  # the source label may be empty: every group is, then
@@ -82,6 +85,8 @@ def _replaced(branch: Branch, node: Call, given: list[str]) -> Branch:
     fact = outcomes[0]
     for other in outcomes[1:]:
         fact = either(fact, other)
+    if fact[0] == MAYBE and fact[1] is relabelled_empty:
+        fact = _made(node, MAYBE)
     return _with(branch, target, fact, node)
 
 

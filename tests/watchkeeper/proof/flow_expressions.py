@@ -10,7 +10,7 @@ RANGES = ("rate", "increase", "max_over_time", "last_over_time", "first_over_tim
 MAPS = ("abs", "ceil", "sgn", "timestamp", "hour", "sort", "sort_desc", "round", "exp", "start_timestamp")
 COMPARISONS = (">", ">=", "<", "<=", "==", "!=")
 ARITHMETIC = ("+", "-", "*", "/", "+", "*", "atan2", "%")
-PATTERNS = ("(.*)", "(.+)", ".*", "a|b", "a", "", "(a|b)", "([a-z]+)(.*)", "b.*", "^(.*)$", "x|", "(.*)(c?)")
+PATTERNS = ("(.*)", "(.+)", ".*", "a|b", "a", "", "(a|b)", "([a-z]+)(.*)", "b.*", "^(.*)$", "x|", "(c?)(.*)", "(b?).*")
 REPLACEMENTS = ("$1", "$1", "${1}", "x", "", "$2", "x$1", "$0", "$$", "$other")
 
 
@@ -23,7 +23,7 @@ class Expressions:
 
     def any(self) -> str:
         """One expression, a vector mostly."""
-        depth = self.random.choice((1, 2, 2, 3, 3, 4))
+        depth = self.random.choice((1, 1, 1, 1, 2, 2, 2, 3, 3, 4))
         if self.random.random() < 0.02:
             return f"scalar({self.vector(depth)}) + {self.number()}"
         return self.vector(depth)
@@ -48,7 +48,9 @@ class Expressions:
             self.info,
             self.scaled,
             self.wrapped,
-            self.at_odds,
+            *(self.at_odds,) * 2,
+            *(self.named,) * 2,
+            *(self.valued,) * 2,
             self.source,
         )
         return random.choice(makers)(depth - 1)
@@ -127,6 +129,33 @@ class Expressions:
             matching += random.choice((" fill (0)", " fill_left (1)", " fill_right (2)"))
         return f"({left}) {op}{flag}{matching} ({right})"
 
+    def named(self, depth: int) -> str:
+        """What is done with metric names, some of which are still to be dropped where that is delayed."""
+        random = self.random
+        left, right = (random.choice((self.selector(), f"rate({self.selector()}[3m])")) for _ in range(2))
+        either = random.choice((left, f"{left} or {right}", f"{right} or {self.vector(depth)}"))
+        label, op = random.choice(ALL), random.choice((*COMPARISONS, "*", "atan2"))
+        return random.choice((
+            f"sum by (__name__, {label}) ({either})", f"sum by ({label}) ({either})", f"sum without (le) ({either})",
+            f'count_values by (__name__) ("value", {either})', f"({left}) and on (__name__) ({right})",
+            f'label_replace({either}, "{label}", "$1", "__name__", "(.*)")',
+            f'label_replace({either}, "__name__", "$1", "{label}", "(.*)")', f"-({either})",
+            f"({left}) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
+            f"({left}) {op} on (__name__) ({right})",
+        ))  # fmt: skip
+
+    def valued(self, depth: int) -> str:  # noqa: ARG002 - all are called alike
+        """Sides of which each has its values of a label, the same or not."""
+        random = self.random
+        label, name = random.choice((*LABELS, *TARGET)), random.choice(self.names)
+        one, two, three = (f'{name}{{{label}="{random.choice("ab")}"}}' for _ in range(3))
+        op = random.choice(("and", "unless", "and", "*", "=="))
+        return random.choice((
+            f"({one} or {two}) {op} on ({label}) ({three})", f"sum by ({label}) ({one} or {two}) {op} ({three})",
+            f"({one}) {op} ({two})", f"({one}) {op} on (job, {label}) max by (job, {label}) ({two} or {three})",
+            f"(({one}) and ({two})) {op} ({three})", f"({one}) {op} ignoring ({label}) ({two})",
+        ))  # fmt: skip
+
     def sides(self, depth: int) -> tuple[str, str, str]:
         """A matching modifier and two sides that it often fits."""
         random = self.random
@@ -144,6 +173,11 @@ class Expressions:
             return f" on ({names}) group_right ({self.included(names)})", left, right
         if roll < 0.45:
             return "", left, left
+        if roll < 0.5:
+            more = random.choice(LABELS)
+            names = ", ".join(dict.fromkeys(random.choices((*LABELS, *TARGET), k=2)))
+            group = random.choice((" group_left ()", f" group_left ({self.included(names)})"))
+            return f" ignoring ({more}){group}", f"max by ({names}, {more}) ({left})", f"max by ({names}) ({left})"
         if roll < 0.55:
             group = random.choice(("", " group_left ()", f" group_left ({self.included('')})"))
             return f" ignoring ({self.labels(most=2)}){group}", left, right
@@ -169,7 +203,7 @@ class Expressions:
 
     def label_replaced(self, depth: int) -> str:
         random = self.random
-        target, source = random.choice(ALL), random.choice((*ALL, *LABELS, *TARGET))
+        target, source = random.choice(ALL), random.choice((*ALL, *LABELS, *TARGET, "", ""))
         if random.random() < 0.2:
             source = target
         replacement, pattern = random.choice(REPLACEMENTS), random.choice(PATTERNS)
@@ -210,11 +244,24 @@ class Expressions:
     def at_odds(self, depth: int) -> str:
         """Comparisons of which not all can hold."""
         random = self.random
-        inner = random.choice((self.selector(), f"({self.vector(depth)})", "vector(2)", f"abs({self.selector()})"))
+        inner = random.choice((
+            self.selector(), f"({self.vector(depth)})", "vector(2)", f"abs({self.selector()})",
+            f"({self.joined(depth)})", f"({self.bounded()})",
+        ))  # fmt: skip
         first, second = (f" {random.choice(COMPARISONS)} {random.choice('0123')}" for _ in range(2))
         if random.random() < 0.5:
             return f"{inner}{first}{second}"
-        return f"{inner}{first} and {inner}{second}"
+        matching = random.choice(("", "", f" on ({self.labels(most=2)})", f" ignoring ({self.labels(most=2)})"))
+        return f"{inner}{first} and{matching} {inner}{second}"
+
+    def bounded(self) -> str:
+        """A comparison of sides that were compared with numbers before."""
+        random = self.random
+        left, right = (f"(max by (job) ({self.selector()}) >= {random.choice('012')})" for _ in range(2))
+        if random.random() < 0.5:
+            left = f"max by (job) ({self.selector()})"
+        modifier = random.choice((" on (job) group_right ()", "", " on (job) group_left ()", " fill (0)"))
+        return f"{left} {random.choice(COMPARISONS)}{modifier} {right}"
 
     def ranged(self, depth: int) -> str:
         random = self.random

@@ -61,6 +61,9 @@ class World:
     def _open_series(self, name: str) -> None:
         random = self.random
         for _ in range(random.choice((1, 2, 3))):
+            if name != "target_info" and random.random() < 0.6:  # fit to be matched with another series
+                self._series({**dict(random.choice(self.data.series).labels), "__name__": name})
+                continue
             some = random.sample((*LABELS, *TARGET, *TARGET, "__type__"), random.randint(0, 5))
             if name == "target_info":
                 some = [*TARGET, "extra", *some[:1]]
