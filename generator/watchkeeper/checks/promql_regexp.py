@@ -80,7 +80,7 @@ def _regexp(matcher: Matcher, value: str) -> Told | None:
                 "note",
             )
         return None
-    if len(value) > 1 and (value[0] == "^" or (value[-1] == "$" and value[-2] != "\\")) and "|" not in value:
+    if len(value) > 1 and (value[0] == "^" or (value[-1] == "$" and value[-2] != "\\")):
         what = f"anchors in {_quoted(value)}"
         why = f"{_NOTE}Prometheus matches the whole value anyway"
         bare = value.removeprefix("^")
