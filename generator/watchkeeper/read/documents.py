@@ -80,6 +80,8 @@ _MENDS = (
     ("found unknown escape", "an escape that YAML does not have", "use single quotes, or write the backslash twice"),
     ("found undefined alias", "an alias without an anchor before it", "quote a value that begins with *"),
     ("found unexpected end of stream", "a quote that is never closed", "close it"),
+    ("expected node content", "a value is missing, or a bracket is never closed", "write it, quote it, or close it"),
+    ("expected ',' or", "a missing comma, or brackets that are never closed", "write it, or quote the text"),
     ("found a tab character", "a tab in the indentation", "indent with spaces"),
     ("maximum nesting depth", "the file nests more than 1,000 levels deep", ""),
     ("expected <document start>", "something after the end of the document", f"{_INDENTATION}, or put --- before it"),
@@ -98,7 +100,8 @@ _STARTS = {
 
 def _explained(error: Any, file: File) -> Unreadable:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    at = min(mark.index, len(file.text)) if mark else 0
+    # Not behind the end, where a bracket or a value is missed: that line is empty.
+    at = min(mark.index, len(file.text.rstrip())) if mark else 0
     said = str(getattr(error, "problem", None) or error).partition("\n")[0]
     context = getattr(error, "context", None)
     message, fix = f"{context}: {said}" if context else said, ""

@@ -207,7 +207,7 @@ REFUSED = [
     (rule("alert: a\nexpr: |\n  sum(\n    up\n"), "promql/syntax", 7, 11),
     (rule("alert: a\nexpr: *y"), "yaml/parse", 5, 11),
     ("groups:\n- name: a\n\trules: []\n", "yaml/parse", 3, 1),
-    ("groups: [\n", "yaml/parse", 2, 1),
+    ("groups: [\n", "yaml/parse", 1, 10),
     ('groups: []\nx: "\x07"\n', "yaml/parse", 2, 5),
     (rule("alert: @foo\nexpr: 1"), "yaml/parse", 4, 12),
     (rule("alert: a: b\nexpr: 1"), "yaml/parse", 4, 13),
