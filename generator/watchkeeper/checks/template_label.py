@@ -155,6 +155,9 @@ def _written(one: Written, use: Use) -> str:
 def _part(expression: Expression, start: int, end: int) -> str:
     """Return the part of the expression that a fate is about, with what surrounds it, on one line."""
     text = expression.text
-    line = " ".join(text[max(0, start - 20) : end + 40].split())
-    before, after = "..." if start > 20 else "", "..." if end + 40 < len(text) else ""
-    return f"`{before}{line}{after}`"
+    before, after = text[max(0, start - 20) : start], text[end : end + 40]
+    if start > len(before):  # cut between words
+        before = "..." + before[before.find(" ") + 1 :]
+    if end + len(after) < len(text):
+        after = after[: after.rfind(" ") + 1 or None].rstrip() + "..."
+    return f"`{' '.join(f'{before}{text[start:end]}{after}'.split())}`"

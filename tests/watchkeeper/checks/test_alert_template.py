@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from watchkeeper import Alert, Gauge, Group, Pack, Recording
+from watchkeeper.building import build
 from watchkeeper.checks._templates import uses
 from watchkeeper.ruler.template import Template, TemplateError, fields
+from watchkeeper.settings import Settings
 
 SUMS = "(sum(a_bytes) - sum(b_bytes)) / sum(a_bytes) > 0.3"
 
@@ -176,6 +179,55 @@ def test_the_name_of_the_alert_is_no_label_of_its_series(anyone):
         assert anyone.findings("template/label", alert(expr, "{{ $labels.alertname }}")) == []
 
 
+FREE = Gauge("free_bytes", "Free memory.", labels=("gpu",), unit="bytes")
+
+
+@pytest.fixture
+def with_contract(tmp_path):
+    """What a check finds in one alert beside a recording rule, the metrics known."""
+
+    def run(check, expr, text):
+        one = Alert("A", expr=expr, severity="info", team="sre", runbook="r", summary=text)
+        group = Group("g", [Recording("job:free:min", f"min by (job) ({FREE})"), one])
+        _, found = build(Pack(metrics=(FREE,), groups=(group,)), Settings(root=tmp_path))
+        return [finding for finding in found if finding.check == check]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("expr", "label", "said"),
+    [
+        ("free_bytes < 3", "gpu", ""),
+        ("free_bytes < 3", "instance", ""),
+        ("free_bytes < 3", "device", "the contract of free_bytes does not declare it"),
+        ("job:free:min < 3", "job", ""),
+        ("job:free:min < 3", "instance", "in the rule that records job:free:min, min by (job) drops it"),
+        ("free_bytes / on (gpu) free_bytes < 3", "instance", "on (gpu) keeps no other label"),
+        ("free_bytes < 3 or absent(free_bytes)", "gpu", ""),
+        ("free_bytes < 3", "alertname", "the contract of free_bytes does not declare it"),
+        ("free_bytes < 3", "severity", "the contract of free_bytes does not declare it"),
+    ],
+)
+def test_labels_by_the_contract(with_contract, expr, label, said):
+    found = with_contract("template/label", expr, f"{{{{ $labels.{label} }}}}")
+    assert [one.message.partition("always empty: ")[2] for one in found] == ([said] if said else [])
+    assert [one.severity for one in found] == ["error"] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("expr", "part"),
+    [
+        ("sum(a) > 1", "`sum(a) > 1`"),
+        ("max by (a) (x_bytes)\n  / on (a)\nmax by (a) (y_bytes) > 1", "`...(x_bytes) / on (a) max by (a) (y_bytes) > 1`"),
+        ("sum by (job, cluster) (a_very_long_name_of_a_metric_that_goes_on) > 1", "`sum by (job, cluster)...`"),
+    ],
+)  # fmt: skip
+def test_the_part_that_throws_the_label_away_is_shown(anyone, expr, part):
+    (finding,) = anyone.findings("template/label", alert(expr, "{{ $labels.x }}"))
+    assert finding.why == f"in {part}; whoever reads it sees a gap"
+
+
 # template/value
 
 
@@ -227,7 +279,21 @@ def test_a_query_that_may_give_nothing(anyone):
     assert anyone.findings("template/query", alert(summary=fine)) == []
 
 
+def test_a_query_of_a_metric_that_is_not_there(with_contract):
+    text = '{{ with query "sum(fre_bytes)" }}{{ . | first | value }}{{ end }}'
+    (finding,) = with_contract("template/query", "free_bytes < 3", text)
+    assert finding.message.endswith('there is no metric fre_bytes; did you mean "free_bytes"?')
+    assert shown(finding) == "fre_bytes"
+    assert with_contract("template/query", "free_bytes < 3", text.replace("fre_", "free_")) == []
+
+
 # template/humanize
+
+
+def test_a_function_of_another_unit(with_contract):
+    for function, count in (("humanizePercentage", 1), ("humanizeDuration", 1), ("humanize1024", 0), ("humanize", 0)):
+        found = with_contract("template/humanize", "free_bytes < 3e9", f"{{{{ $value | {function} }}}}")
+        assert [one.severity for one in found] == ["warning"] * count
 
 
 @pytest.mark.parametrize(
