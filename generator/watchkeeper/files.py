@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from watchkeeper.checks import PARTS, WHOLE, run
+from watchkeeper.checks import ACROSS, RULES, run
 from watchkeeper.contract import Metric
 from watchkeeper.findings import Finding, Place, sort
 from watchkeeper.pack import Pack
@@ -138,10 +138,10 @@ def check(
         groups=tuple(contents.groups),
         alertmanagers=tuple(contents.alertmanagers),
     )
-    findings = [*contents.findings, *run(project, PARTS), *run(project, WHOLE)]
+    findings = [*contents.findings, *run(project, RULES), *run(project, ACROSS)]
     boards = tuple(expression for board in contents.dashboards for expression in board.expressions)
     if boards:
-        findings += run(replace(project, expressions=boards, groups=()), PARTS)
+        findings += run(replace(project, expressions=boards, groups=()), RULES)
     return project, sort(findings)
 
 

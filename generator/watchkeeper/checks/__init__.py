@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
 
-# Look at one dashboard or one group's expressions at a time: they are given a project that holds no more than that.
-PARTS = (
+# Look at one group's rules and expressions, or at one dashboard's, at a time.
+RULES = (
     "promql_syntax",
     "promql_feature",
     "promql_metric",
@@ -46,6 +46,10 @@ PARTS = (
     "template_query",
     "template_humanize",
     "group_interval",
+)
+
+# Look at one dashboard that definitions made.
+BOARDS = (
     "dashboard_panel_id",
     "dashboard_ref_id",
     "dashboard_layout",
@@ -58,35 +62,44 @@ PARTS = (
     "text_unicode",
 )
 
-# Compare across the whole pack, or look at definitions alone; of a dashboard they see all but its model.
-WHOLE = (
-    "metric_name",
-    "metric_label",
-    "group_name",
-    "rule_name",
+# Compare rules, and routes with rules, of all groups.
+ACROSS = (
     "rule_duplicate",
-    "rule_group",
-    "rule_duration",
-    "rule_label",
     "rule_feature",
     "rule_record_name",
     "promql_rate_window",
-    "rule_schema",
     "alert_severity",
     "alert_summary",
-    "alert_runbook",
-    "runbook_page",
-    "alert_panel",
-    "dashboard_uid",
-    "dashboard_title",
     "routing_unrouted",
     "routing_unreachable",
     "routing_matcher",
     "routing_group_by",
     "routing_inhibition",
     "routing_receiver",
+)
+
+# Look at definitions, across the whole pack; of a dashboard they see all but its model.
+PACK = (
+    "metric_name",
+    "metric_label",
+    "group_name",
+    "rule_name",
+    "rule_group",
+    "rule_duration",
+    "rule_label",
+    "rule_schema",
+    "alert_runbook",
+    "runbook_page",
+    "alert_panel",
+    "dashboard_uid",
+    "dashboard_title",
     "text_unicode",
 )
+
+# Of definitions: what is given a project that holds no more than one group or dashboard, and what sees all of it. Files
+# have RULES and ACROSS alone.
+PARTS = (*RULES, *BOARDS)
+WHOLE = (*ACROSS, *PACK)
 
 # Ids of findings that no check yields, but the reading of files or of waivers; and what they are about.
 OTHERS = {
