@@ -10,6 +10,7 @@ from watchkeeper.proof.reach import reach
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from watchkeeper.proof.carried import Known
     from watchkeeper.proof.catalogue import Catalogue
     from watchkeeper.proof.reach import Way
     from watchkeeper.proof.routing import Config, Matcher, Route
@@ -27,10 +28,15 @@ class Survey:
         self.anyway = reach(config, Alert(None, {}, lambda _: ANY))
         # Most alerts look alike to the tree.
         outcomes = _by_label(config)
+        looks: dict[tuple[str, Known], Hashable] = {}
         seen: dict[Hashable, dict[Route, Way]] = {}
         self.ways: list[dict[Route, Way]] = []
         for alert in self.alerts:
-            look = tuple(_look(alert, name, matchers) for name, matchers in outcomes.items())
+            facts = [(name, alert.label(name)) for name in outcomes]
+            for fact in facts:
+                if fact not in looks:
+                    looks[fact] = _look(fact[1], outcomes[fact[0]])
+            look = tuple(looks[fact] for fact in facts)
             if look not in seen:
                 seen[look] = reach(config, alert)
             self.ways.append(seen[look])
@@ -83,16 +89,16 @@ def survey(config: Config, groups: Sequence[Group], catalogue: Catalogue) -> Sur
 
 
 def _by_label(config: Config) -> dict[str, list[Matcher]]:
-    found: dict[str, list[Matcher]] = {}
+    """Return, for each label that a route asks for, the matchers that tell different things of it."""
+    found: dict[str, dict[tuple[str, str], Matcher]] = {}
     for route in config.routes:
         for matcher in route.matchers:
-            found.setdefault(matcher.name, []).append(matcher)
-    return found
+            found.setdefault(matcher.name, {})[matcher.op[-1], matcher.value] = matcher
+    return {name: list(matchers.values()) for name, matchers in found.items()}
 
 
-def _look(alert: Alert, name: str, matchers: list[Matcher]) -> Hashable:
+def _look(known: Known, matchers: list[Matcher]) -> Hashable:
     """Return what the matchers can tell of a label: alerts of which they can tell the same go the same ways."""
-    known = alert.label(name)
     if known.values is None:
         return known.excluded
     return frozenset(tuple(matcher.accepts(value) for matcher in matchers) for value in known.values)
