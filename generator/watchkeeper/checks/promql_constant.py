@@ -120,7 +120,8 @@ def _of_alert(expression: Expression, tree: Expr) -> Iterator[Finding]:
 
 def _always(expression: Expression, node: nodes.Binary) -> Iterator[Finding]:
     limit = constant(node.rhs)
-    if limit is None or (node.op, limit) in _EXISTS:
+    # What is always above, is above 0 or 1: no need to look at all the thresholds that are higher.
+    if limit is None or (node.op, limit) in _EXISTS or (limit > 1 and node.op[0] == ">"):
         return
     if must_hold(bounds(node.lhs), node.op, (limit, limit)):
         what = "this is true of whatever there is"

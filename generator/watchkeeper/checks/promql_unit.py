@@ -53,7 +53,10 @@ def _recorded(expression: Expression, unit: str, catalogue: Catalogue) -> Iterat
 
 def _has_number(node: nodes.Binary) -> bool:
     """Tell whether one side is written as numbers alone: it is in the unit of the other."""
-    return any(side.type == SCALAR and not isinstance(side, nodes.Call) for side in (node.lhs, node.rhs))
+    left, right = node.lhs, node.rhs
+    return (right.type == SCALAR and type(right) is not nodes.Call) or (
+        left.type == SCALAR and type(left) is not nodes.Call
+    )
 
 
 def _mismatches(expression: Expression, catalogue: Catalogue) -> Iterator[Finding]:

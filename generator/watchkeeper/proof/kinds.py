@@ -79,37 +79,36 @@ def kind(expr: Expr, catalogue: Catalogue) -> Kind:
     summed = False
     seen: set[str] = set()
     while True:
-        if isinstance(expr, nodes.VectorSelector):
+        following: Expr | None = None
+        if type(expr) is nodes.VectorSelector:
             selector = selector or expr
             name = expr.metric_name
             if name is None or expr.variables:
                 return Kind(UNKNOWN, selector=selector)
             rules = catalogue.recorded(name)
-            if len(rules) == 1 and name not in seen:
-                seen.add(name)
-                expr = rules[0]
-                continue
-            return _named(name, catalogue, selector, summed=summed)
-        following: Expr | None = None
-        if isinstance(expr, (nodes.Paren, nodes.Subquery)):
-            following = expr.expr
-        elif isinstance(expr, nodes.MatrixSelector):
-            following = expr.selector
-        elif isinstance(expr, nodes.Aggregate):
+            if len(rules) != 1 or name in seen:
+                return _named(name, catalogue, selector, summed=summed)
+            seen.add(name)
+            following = rules[0]
+        elif type(expr) is nodes.Call:
+            if expr.name in _GAUGES:
+                return Kind(GAUGE, selector=selector, maker=expr)
+            if expr.name in KEEPS and expr.args:
+                following = expr.args[0]
+        elif type(expr) is nodes.Binary:
+            if expr.return_bool:
+                return Kind(GAUGE, selector=selector, maker=expr)
+            following = _handed_on(expr)
+        elif type(expr) is nodes.Aggregate:
             if expr.op in _COUNTS:
                 return Kind(GAUGE, selector=selector, maker=expr)
             if not expr.variables:
                 summed = summed or expr.op not in PICKS
                 following = expr.expr
-        elif isinstance(expr, nodes.Call):
-            if expr.name in _GAUGES:
-                return Kind(GAUGE, selector=selector, maker=expr)
-            if expr.name in KEEPS and expr.args:
-                following = expr.args[0]
-        elif isinstance(expr, nodes.Binary):
-            if expr.return_bool:
-                return Kind(GAUGE, selector=selector, maker=expr)
-            following = _handed_on(expr)
+        elif type(expr) is nodes.Paren or type(expr) is nodes.Subquery:
+            following = expr.expr
+        elif type(expr) is nodes.MatrixSelector:
+            following = expr.selector
         if following is None:
             return Kind(UNKNOWN, selector=selector)
         expr = following
@@ -117,12 +116,12 @@ def kind(expr: Expr, catalogue: Catalogue) -> Kind:
 
 def _handed_on(binary: nodes.Binary) -> Expr | None:
     """Return the side whose values, perhaps fewer or scaled, are the result; None where there is no such side."""
-    scalar = binary.rhs.type == "scalar"
-    if binary.op in COMPARISONS:
-        return binary.rhs if binary.lhs.type == "scalar" else binary.lhs
-    if binary.op in ("and", "unless") or (binary.op in ("*", "/", "+", "-") and scalar):
-        return binary.lhs
-    return binary.rhs if binary.lhs.type == "scalar" and binary.op in ("*", "+") else None
+    left, right, op = binary.lhs.type == "scalar", binary.rhs.type == "scalar", binary.op
+    if op in COMPARISONS:
+        return binary.rhs if left else binary.lhs
+    if left:
+        return binary.rhs if op in {"*", "+"} else None
+    return binary.lhs if op in {"and", "unless"} or (right and op in {"*", "/", "+", "-"}) else None
 
 
 def _named(name: str, catalogue: Catalogue, selector: nodes.VectorSelector, *, summed: bool) -> Kind:
