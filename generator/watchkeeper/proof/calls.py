@@ -16,6 +16,7 @@ from watchkeeper.proof.facts import (
     added_by_info,
     asked,
     asked_of_info,
+    declares,
     drops_name,
     le_gone,
     no_labels,
@@ -25,7 +26,7 @@ from watchkeeper.proof.facts import (
 from watchkeeper.proof.matchers import effect, has_variable
 from watchkeeper.proof.matching import bare
 from watchkeeper.proof.relabel import any_label, label_join, label_replace, texts
-from watchkeeper.proof.values import constant
+from watchkeeper.proof.values import constant, point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def called(node: Call, found: dict[int, Labels], causes: list[Cause]) -> Labels:
     name = node.name
     index = _ARGUMENT[name]
     if node.type == SCALAR or index is None or index >= len(node.args):
-        return unlabelled(node, found[id(node.args[0])].bounds if name == "vector" else None)
+        return unlabelled(node, bounds_of(node.args[0], found) if name == "vector" else None)
     inner = found[id(node.args[index])]
     if name in _AS_IT_IS:
         return inner
@@ -80,6 +81,14 @@ def nameless(inner: Labels, node: Node, cause: Cause | None) -> Labels:
     return Labels(tuple([branch.named(dropped) for branch in branches]), cause)
 
 
+def bounds_of(node: Node, found: dict[int, Labels]) -> Bounds | None:
+    """The bounds of an expression; numbers and strings are not among those that are followed."""
+    if isinstance(node, nodes.NumberLiteral):
+        return point(node.value)
+    labels = found.get(id(node))
+    return None if labels is None else labels.bounds
+
+
 def unlabelled(node: Node, bounds: Bounds | None = None) -> Labels:
     """The labels of numbers, and of vectors made of them: none."""
     none: Fact = (NEVER, no_labels, node, None)
@@ -93,7 +102,7 @@ def anything(node: Node) -> Labels:
 
 
 def _crossed(node: Call, found: dict[int, Labels]) -> bool:
-    low, high = (constant(found[id(arg)].bounds) for arg in node.args[1:])
+    low, high = (constant(bounds_of(arg, found)) for arg in node.args[1:])
     return low is not None and high is not None and low > high
 
 
@@ -139,16 +148,14 @@ def _absent(node: Call, inner: Labels) -> Labels:
 
 
 def _quantile(node: Call, inner: Labels) -> Labels:
-    """histogram_quantile, histogram_fraction: buckets become one; native histograms never had `le`."""
-    without = nameless(inner, node, inner.cause)
+    """histogram_quantile, histogram_fraction: buckets become one. A native histogram keeps a label `le` of its own."""
     gone: Fact = (NEVER, le_gone, node, None)
     branches = []
-    for branch in without.branches:
+    for branch in nameless(inner, node, None).branches:
         le = branch.fact("le")
-        if le[0] == MAYBE:  # a native histogram with a label of that name would keep it
-            branches.append(branch.having("le", (MAYBE, le_gone, node, None)))
-        else:
-            branches.append(branch.having("le", gone) if le[0] == SURE else branch)
+        if le[0] == SURE:  # of a contract's buckets it is known that they are buckets
+            branch = branch.having("le", gone if le[1] is declares else (MAYBE, le_gone, node, None))  # noqa: PLW2901
+        branches.append(branch)
     return Labels(tuple(branches), inner.cause)
 
 

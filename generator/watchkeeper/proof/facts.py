@@ -57,6 +57,10 @@ def unknown_series(_: object, node: nodes.VectorSelector, label: str) -> str:
     return f"the labels of {name} are not known" if name else "it is not known which series are selected"
 
 
+def declares(_: object, node: nodes.VectorSelector, label: str) -> str:
+    return f"the contract of {node.metric_name} declares it"
+
+
 def undeclared(metric: Metric | None, node: nodes.VectorSelector, label: str) -> str:
     if metric is None:
         return f"{node.metric_name} has no labels but those of its target"

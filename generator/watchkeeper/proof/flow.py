@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from watchkeeper.promql import nodes
 from watchkeeper.proof.branches import Branch, Fate, Labels
-from watchkeeper.proof.calls import anything, called, nameless, unlabelled
+from watchkeeper.proof.calls import anything, bounds_of, called, nameless, unlabelled
 from watchkeeper.proof.facts import (
     GUARANTEED,
     IMPOSSIBLE,
@@ -36,14 +36,14 @@ from watchkeeper.proof.joins import ARITHMETIC, TRUTH, joined
 from watchkeeper.proof.matchers import selected
 from watchkeeper.proof.matching import COMPARISONS, PICKS, at_odds, never_match, set_operation
 from watchkeeper.proof.relabel import any_label, texts
-from watchkeeper.proof.values import MIRRORED, compared, constant, is_empty, point
+from watchkeeper.proof.values import MIRRORED, compared, constant, is_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from watchkeeper.promql.nodes import Aggregate, Binary, Call, NumberLiteral, Unary, VectorSelector
+    from watchkeeper.promql.nodes import Aggregate, Binary, Call, Unary, VectorSelector
     from watchkeeper.proof.branches import Cause
     from watchkeeper.proof.catalogue import Catalogue
     from watchkeeper.proof.facts import Fact
@@ -74,7 +74,10 @@ class Flow:
 
     def of(self, node: nodes.Node) -> Labels:
         """The labels of what an expression node yields."""
-        return self._found[id(node)]
+        found = self._found.get(id(node))
+        if found is None:  # numbers and strings are many, and hardly ever asked for
+            found = self._found[id(node)] = unlabelled(node, bounds_of(node, self._found))
+        return found
 
 
 def _selector(flow: Flow, node: VectorSelector) -> Labels:
@@ -104,7 +107,7 @@ def _in_name(node: VectorSelector) -> bool:
 
 
 def _inner(flow: Flow, node: nodes.Paren | nodes.Subquery) -> Labels:
-    return flow._found[id(node.expr)]  # noqa: SLF001 - of this module
+    return flow.of(node.expr)
 
 
 def _matrix(flow: Flow, node: nodes.MatrixSelector) -> Labels:
@@ -118,14 +121,6 @@ def _unary(flow: Flow, node: Unary) -> Labels:
     return nameless(inner, node, inner.cause)
 
 
-def _number(flow: Flow, node: NumberLiteral) -> Labels:  # noqa: ARG001 - called as the others
-    return unlabelled(node, point(node.value))
-
-
-def _text(flow: Flow, node: nodes.StringLiteral) -> Labels:  # noqa: ARG001 - called as the others
-    return unlabelled(node)
-
-
 def _variable(flow: Flow, node: nodes.Variable | nodes.Template) -> Labels:  # noqa: ARG001 - called as the others
     return anything(node)
 
@@ -136,15 +131,16 @@ def _call(flow: Flow, node: Call) -> Labels:
 
 def _binary(flow: Flow, node: Binary) -> Labels:
     found = flow._found  # noqa: SLF001 - of this module
-    left, right = found[id(node.lhs)], found[id(node.rhs)]
     if node.matching is not None:
+        left, right = found[id(node.lhs)], found[id(node.rhs)]
         if node.op in _SET_OPERATORS:
             return set_operation(node, left, right, flow.causes)
         return joined(node, left, right, flow.causes)
     swapped = node.lhs.type == "scalar"
     if swapped and node.rhs.type == "scalar":
         return unlabelled(node)
-    vector, scalar = (right, left) if swapped else (left, right)
+    scalar = node.lhs if swapped else node.rhs
+    vector = found[id(node.rhs if swapped else node.lhs)]
     op = node.op
     if op in ARITHMETIC:
         labels = nameless(vector, node, vector.cause)
@@ -160,7 +156,7 @@ def _binary(flow: Flow, node: Binary) -> Labels:
         labels = nameless(vector, node, vector.cause)
         labels.bounds = TRUTH
         return labels
-    number = constant(scalar.bounds)
+    number = constant(bounds_of(scalar, found))
     if number is None:
         return vector
     bounds = compared(MIRRORED[op] if swapped else op, vector.bounds, number)
@@ -184,16 +180,12 @@ def _aggregate(flow: Flow, node: Aggregate) -> Labels:
     branches = inner.branches
     if node.variables:
         return Labels(tuple([any_label(branch, node) for branch in branches]), inner.cause)
-    grouping = node.grouping
-    mixed = len({branch.name[1] is drops_name for branch in branches}) > 1
-    made = []
-    for branch in branches:
-        result = _without(node, branch) if node.without else _by(node, branch)
-        if mixed and grouping:
-            result = _some_nameless(node, result)
-        made.append(result)
-    if any(label.variables for label in grouping):
-        made = [any_label(branch, node) for branch in made]
+    made = [_without(node, branch) if node.without else _by(node, branch) for branch in branches]
+    if len(made) > 1 and len({branch.name[1] is drops_name for branch in branches}) > 1:
+        made = [_some_nameless(node, branch) for branch in made]
+    for label in node.grouping:
+        if label.variables:
+            made = [any_label(branch, node) for branch in made]
     if op == "count_values":
         made = [_counted(node, branch) for branch in made]
     return Labels(tuple(made), inner.cause)
@@ -247,8 +239,6 @@ _STEPS: dict[type[nodes.Node], Callable[[Flow, Any], Labels]] = {
     nodes.Subquery: _inner,
     nodes.Paren: _inner,
     nodes.Unary: _unary,
-    nodes.NumberLiteral: _number,
-    nodes.StringLiteral: _text,
     nodes.Variable: _variable,
     nodes.Template: _variable,
     nodes.Call: _call,

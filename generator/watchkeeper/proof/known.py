@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from watchkeeper.proof.branches import Fate
-from watchkeeper.proof.facts import MAYBE, NEVER, STATUSES, SURE, either, undeclared
+from watchkeeper.proof.facts import MAYBE, NEVER, STATUSES, SURE, declares, either, undeclared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Known:
 def declared(kind: str, metric: Metric | None, labels: Iterable[str], targets: Iterable[str] | None) -> Known:
     """What a contract tells: a series has all these labels, and no others if it is known what a scrape adds."""
     by_scrape: Fact = (SURE, _scraped, None, None)
-    by_contract: Fact = (SURE, _declared, None, None)
+    by_contract: Fact = (SURE, declares, None, None)
     rest: Fact = (MAYBE, _any_target, None, None) if targets is None else (NEVER, undeclared, None, metric)
     facts = {**dict.fromkeys(targets or (), by_scrape), **dict.fromkeys(labels, by_contract)}
     return Known(facts, rest, kind, metric)
@@ -88,10 +88,6 @@ def _handed_on(fact: Fact, labels: Labels) -> Fact:
 
 
 # Reasons. Called alike, whatever they look at.
-
-
-def _declared(_: object, node: VectorSelector, label: str) -> str:
-    return f"the contract of {node.metric_name} declares it"
 
 
 def _scraped(_: object, node: VectorSelector, label: str) -> str:

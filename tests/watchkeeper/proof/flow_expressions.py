@@ -10,7 +10,23 @@ RANGES = ("rate", "increase", "max_over_time", "last_over_time", "first_over_tim
 MAPS = ("abs", "ceil", "sgn", "timestamp", "hour", "sort", "sort_desc", "round", "exp", "start_timestamp")
 COMPARISONS = (">", ">=", "<", "<=", "==", "!=")
 ARITHMETIC = ("+", "-", "*", "/", "+", "*", "atan2", "%")
-PATTERNS = ("(.*)", "(.+)", ".*", "a|b", "a", "", "(a|b)", "([a-z]+)(.*)", "b.*", "^(.*)$", "x|", "(c?)(.*)", "(b?).*")
+PATTERNS = (
+    "(.*)",
+    "(.+)",
+    ".*",
+    "a|b",
+    "a",
+    "",
+    "(a|b)",
+    "([a-z]+)(.*)",
+    "b.*",
+    "^(.*)$",
+    "x|",
+    "(c?)(.*)",
+    "(c?)(.*)",
+    "(c?)(.*)",
+    "(b?).*",
+)
 REPLACEMENTS = ("$1", "$1", "${1}", "x", "", "$2", "x$1", "$0", "$$", "$other")
 
 
@@ -89,7 +105,11 @@ class Expressions:
     def absent(self, depth: int) -> str:
         random = self.random
         if random.random() < 0.5:
-            matchers = ",".join(self.matcher() for _ in range(random.choice((1, 2, 3))))
+            given = [self.matcher() for _ in range(random.choice((1, 2, 3)))]
+            if random.random() < 0.3:
+                given.append(f'{random.choice(TARGET)}{random.choice(("=", "!="))}"a"')
+                given.append(f'{random.choice(TARGET)}{random.choice(("=", "!=", "=~"))}"b"')
+            matchers = ",".join(given)
             text = f"{random.choice((*self.names, 'gone', 'gone'))}{{{matchers}}}"
             return random.choice((f"absent({text})", f"absent(({text}))", f"absent_over_time({text}[3m])"))
         return f"absent({self.vector(depth)})"
@@ -141,7 +161,8 @@ class Expressions:
             f'label_replace({either}, "{label}", "$1", "__name__", "(.*)")',
             f'label_replace({either}, "__name__", "$1", "{label}", "(.*)")', f"-({either})",
             f"({left}) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
-            f"({left}) {op} on (__name__) ({right})",
+            f"({left}) {op} on (__name__) ({right})", f"({either}) atan2 2",
+            'rate(alpha{__type__!=""}[3m])', 'abs(beta{__type__=~"a|b"})',
         ))  # fmt: skip
 
     def valued(self, depth: int) -> str:  # noqa: ARG002 - all are called alike
@@ -199,6 +220,9 @@ class Expressions:
         left, right = self.vector(depth), self.vector(depth)
         if random.random() < 0.1:
             right = left
+        elif random.random() < 0.2:  # what is on one side of `or` only meets series of which nothing is known
+            left = random.choice(("alpha", "beta"))
+            right = f"sum{self.grouping()} ({right}) or {self.selector(self.names[:5])}"
         return f"({left}) {op}{matching} ({right})"
 
     def label_replaced(self, depth: int) -> str:
@@ -246,9 +270,11 @@ class Expressions:
         random = self.random
         inner = random.choice((
             self.selector(), f"({self.vector(depth)})", "vector(2)", f"abs({self.selector()})",
-            f"({self.joined(depth)})", f"({self.bounded()})",
+            f"({self.joined(depth)})", f"({self.bounded()})", f"({self.bounded()})", f"({self.bounded()})",
         ))  # fmt: skip
         first, second = (f" {random.choice(COMPARISONS)} {random.choice('0123')}" for _ in range(2))
+        if random.random() < 0.5:
+            first, second = random.choice((" > 1", " >= 2")), random.choice((" < 2", " <= 1", " < 1"))
         if random.random() < 0.5:
             return f"{inner}{first}{second}"
         matching = random.choice(("", "", f" on ({self.labels(most=2)})", f" ignoring ({self.labels(most=2)})"))
@@ -289,6 +315,7 @@ class Expressions:
         inner = random.choice((
             "rate(latency_bucket[3m])", f"sum by (le, {random.choice(LABELS)}) (latency_bucket)", "native",
             self.selector(("latency_bucket",)), self.vector(depth), "latency_bucket or native",
+            'native{le="1"}',
         ))  # fmt: skip
         if random.random() < 0.3:
             inner = f'label_replace({inner}, "le", "{random.choice(BOUNDS)}", "{random.choice(LABELS)}", "a")'

@@ -39,7 +39,7 @@ class World:
         self.names = ("metric0", "metric0", "metric1", "metric1", "metric2", *OPEN[:2], "latency_sum")
         recordings = []
         for index in range(2):
-            name = f"recorded:{index}"
+            name = random.choice(("recorded:0", "recorded:1", "metric0")) if index else "recorded:0"
             own = {}
             if random.random() < 0.5:
                 own[random.choice((*LABELS, *TARGET))] = random.choice(("", "x"))
