@@ -219,7 +219,7 @@ def test_labels_by_the_contract(with_contract, expr, label, said):
     ("expr", "part"),
     [
         ("sum(a) > 1", "`sum(a) > 1`"),
-        ("max by (a) (x_bytes)\n  / on (a)\nmax by (a) (y_bytes) > 1", "`...(x_bytes) / on (a) max by (a) (y_bytes) > 1`"),
+        ("max by (a) (x_bytes)\n  / on (a)\nmax by (a) (y_bit) > 1", "`...(x_bytes) / on (a) max by (a) (y_bit) > 1`"),
         ("sum by (job, cluster) (a_very_long_name_of_a_metric_that_goes_on) > 1", "`sum by (job, cluster)...`"),
     ],
 )  # fmt: skip
