@@ -70,7 +70,8 @@ def _of_alerts(rule: InhibitRule, found: Survey) -> Iterator[Finding]:
                 f"({_told(sources, label.value)} in the source, {_told(targets, label.value)} in the target)",
                 why=_NOTHING,
                 fix="name labels in `equal` that both sides carry alike",
-                severity="warning",
+                # Alerts that share a name are often kept elsewhere, with the configuration that comes with them.
+                severity="note" if label.value == "alertname" else "warning",
             )
         elif all(alert.label(label.value) == ABSENT for alert in (*sources, *targets)):
             yield label.finding(

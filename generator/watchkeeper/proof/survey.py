@@ -70,7 +70,7 @@ class Survey:
         if not self.alerts:
             return ""
         if not self.carry(matcher.name):
-            names = {"alertname"}.union(*(alert.own for alert in self.alerts))
+            names = {"alertname"}.union(*(alert.own for alert in self.alerts)) - {matcher.name}
             near = get_close_matches(matcher.name, sorted(names), 1, cutoff=0.8)
             return f'the label "{near[0]}"' if near else ""
         values = self.values(matcher.name)
