@@ -61,6 +61,8 @@ TOOL = {
     "project": "| model pack proof render settings subject",
     "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
     "files": "checks.__init__ contract findings pack project proof read | read.scrape settings subject waivers",
+    "importing": "building checks.__init__ findings model pack promql read read.loader render subject waivers"
+    " | settings",
     "remembered": "cache",
     "variable_query": "",
     "checks": "contract findings model names project promql proof render runbook schemas ruler subject",
@@ -70,7 +72,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click | cache checks engine findings load output project promql ruler ruler.unit settings spread",
+    "cli": "_version click | cache checks engine findings importing load output project promql ruler ruler.unit settings"
+    " spread",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.
