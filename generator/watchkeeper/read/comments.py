@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.read.documents import Unreadable, documents
-from watchkeeper.read.positions import positions
+from watchkeeper.read.positions import covers, positions
 
 if TYPE_CHECKING:
     from watchkeeper.read.source import File
@@ -48,7 +48,7 @@ def comments(file: File) -> list[Comment]:
     starts = [node.start_mark.index for node in scalars]
     found: list[Comment] = []
     end = -1
-    written: dict[int, set[int]] = {}  # where the characters of the last scalar stand
+    written: dict[int, list[Any]] = {}  # where the characters of the last scalar stand
     for at in candidates:
         if at < end:
             continue  # within the comment before
@@ -56,9 +56,9 @@ def comments(file: File) -> list[Comment]:
         if nearest >= 0 and at < scalars[nearest].end_mark.index:
             if nearest not in written:
                 node = scalars[nearest]
-                known = positions(text, starts[nearest], node.end_mark.index, node.value, node.style)
-                written = {nearest: {start for start, _ in known}}
-            if at in written[nearest]:
+                runs = positions(text, starts[nearest], node.end_mark.index, node.value, node.style)
+                written = {nearest: runs}
+            if covers(written[nearest], at):
                 continue
         end = text.find("\n", at)
         end = len(text) if end < 0 else end

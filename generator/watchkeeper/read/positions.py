@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +13,11 @@ if TYPE_CHECKING:
 
     # The characters that a piece of source stands for, and where it starts and ends.
     Piece = tuple[str, int, int]
+    # The first character of a value and how many follow; where they start and end in the text.
+    Run = tuple[int, int, int, int]
+
+_first = itemgetter(0)
+_begin = itemgetter(2)
 
 # YAML 1.1 ends lines at these too; the first two are read as a newline.
 _BREAKS = "\n\x85\u2028\u2029"
@@ -29,8 +36,8 @@ _ESCAPES = {
 }  # fmt: skip
 
 
-def positions(text: str, start: int, end: int, value: str, style: str | None) -> list[tuple[int, int]]:
-    """Return the start and the end in `text` of each character of `value`, which is written at `text[start:end]`.
+def positions(text: str, start: int, end: int, value: str, style: str | None) -> list[Run]:
+    """Return where the characters of `value` are, which is written at `text[start:end]`: a few runs for a long text.
 
     The list is empty where they can't be told.
     """
@@ -47,17 +54,29 @@ def positions(text: str, start: int, end: int, value: str, style: str | None) ->
             pieces = _flow(text, start + 1, end - 1, _DOUBLE)
         else:
             pieces = _flow(text, start, end, _PLAIN)
-    found: list[tuple[int, int]] = []
+    found: list[Run] = []
     at = 0
     for characters, begin, stop in pieces:
         if not value.startswith(characters, at):
             return []
-        at += len(characters)
-        if len(characters) == stop - begin:
-            found += [(n, n + 1) for n in range(begin, stop)]
-        else:  # an escape
-            found += [(begin, stop)] * len(characters)
+        if characters:
+            found.append((at, len(characters), begin, stop))
+            at += len(characters)
     return found if at == len(value) else []
+
+
+def place_of(runs: list[Run], at: int) -> tuple[int, int]:
+    """Return the start and the end in the text of one character of the value."""
+    first, length, begin, stop = runs[bisect_right(runs, at, key=_first) - 1]
+    if length != stop - begin:
+        return begin, stop  # an escape
+    return begin + at - first, begin + at - first + 1
+
+
+def covers(runs: list[Run], index: int) -> bool:
+    """Tell whether a character of the text is part of the value, rather than of the indentation, or a comment."""
+    number = bisect_right(runs, index, key=_begin) - 1
+    return number >= 0 and index < runs[number][3]
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:

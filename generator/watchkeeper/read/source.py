@@ -65,21 +65,22 @@ class Scalar:
         self.end = end
         self.value = value
         self.style = style
-        self._positions: list[tuple[int, int]] | None = None
+        self._positions: list[tuple[int, int, int, int]] | None = None
 
     def at(self, start: int, end: int) -> tuple[Place, Excerpt]:
         """Return the place of `value[start:end]` in the file, and what is written there."""
-        if self._positions is None:  # most scalars have no findings
-            from watchkeeper.read.positions import positions
+        from watchkeeper.read.positions import place_of, positions  # most scalars have no findings
 
+        if self._positions is None:
             self._positions = positions(self.file.text, self.start, self.end, self.value, self.style)
         known = self._positions
+        length = len(self.value)
         if not known:  # an empty value, or one that could not be followed: all of it
             return self.file.place(self.start), Excerpt(self.file.text, self.start, self.end)
-        if start >= len(known):  # after the end, such as where an operand is missing: not behind a block's newline
-            begin = known[max(len(self.value.rstrip()), 1) - 1][1]
+        if start >= length:  # after the end, such as where an operand is missing: not behind a block's newline
+            begin = place_of(known, max(len(self.value.rstrip()), 1) - 1)[1]
             stop = begin
         else:
-            begin = known[start][0]
-            stop = known[min(end, len(known)) - 1][1] if end > start else begin
+            begin = place_of(known, start)[0]
+            stop = place_of(known, min(end, length) - 1)[1] if end > start else begin
         return self.file.place(begin), Excerpt(self.file.text, begin, stop)

@@ -124,3 +124,11 @@ def test_what_cannot_be_followed_is_shown_whole():
 def test_a_span_is_shown_whole():
     place, excerpt = Span(File("f.yaml", "a:\n- b: c\n"), 5, 9).at(1, 2)
     assert (place.line, place.column, excerpt.lines()) == (2, 3, ["- b: c", "  ^^^^"])
+
+
+def test_a_long_text_is_a_few_runs():
+    text = "k: |\n  " + "a " * 500_000 + "boo\n"
+    scalar = scalars(File("f.yaml", text))[1]
+    at = scalar.value.index("boo")
+    assert shown(scalar, at, at + 3) == "boo"
+    assert len(scalar._positions) == 2
