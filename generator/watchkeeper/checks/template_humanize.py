@@ -72,9 +72,12 @@ def _of_value(match: re.Match[str], rule: Rule, catalogue: Catalogue) -> Told | 
         fix = 'write {{ $value | printf "%.1f" }}%, or leave * 100 out of the expression'
         return what, "whoever reads it is off by a hundred", fix, "warning"
     unit = found.get(id(tree))
-    if function:
-        return _unlike(function, unit)
-    return None if percent else _raw(value, unit, share=share)
+    if percent:
+        if unit is None or not unit.powers:
+            return None
+        what = f"the value is in {unit}, shown with a percent sign"
+        return what, "it is shown as what it is not", _instead(_fitting(unit) or "humanize"), "warning"
+    return _unlike(function, unit) if function else _raw(value, unit, share=share)
 
 
 def _unlike(function: str, unit: Unit | None) -> Told | None:

@@ -310,6 +310,7 @@ def test_a_function_of_another_unit(with_contract):
         ("a / b > 0.1", '{{ $value | printf "%.2f" }}%', "warning", "humanizePercentage"),
         ("a / b * 100 > 10", "{{ $value | humanizePercentage }}", "warning", '{{ $value | printf "%.1f" }}%'),
         ("a / b > 0.1", "{{ $value | humanizePercentage }}%", "warning", "leave out"),
+        ("predict_linear(a_bytes[6h], 3600) < 0", "{{ $value | humanize }}% free", "warning", "humanize1024"),
     ],
 )
 def test_values_that_nobody_can_read(anyone, expr, text, severity, fix):
@@ -333,6 +334,8 @@ def test_values_that_nobody_can_read(anyone, expr, text, severity, fix):
         ("100 - a / b * 100 > 10", "{{ $value }}%"),
         ("a / b > 0.1", "{{ $value | humanizePercentage }}"),
         ("a_percent > 10", "{{ $value }}%"),
+        ("rate(a_seconds_total[5m]) * 100 > 10", "{{ $value }}%"),
+        ("a_bytes / 1e9 > 10", "{{ $value }}%"),
         ("a / b > 3", "{{ $value }} times"),
         ("a / b > 0.1 or c > 3", "{{ $value }}"),
         ("a_bytes > b_bytes", "{{ $labels.value }}"),
