@@ -72,8 +72,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click | cache checks engine findings importing load output project promql ruler ruler.unit settings"
-    " spread",
+    "cli": "_version click | cache checks engine findings importing load output project promql ruler ruler.unit"
+    " settings spread",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,14 @@ Examples:
   watchkeeper import rules/ manifests/ --out alerts/         a module for each rule file
 
 \b
-Reads rule files and PrometheusRule manifests. Names, expressions, durations, labels, annotations, settings of groups
-and their order stay as they are, to the letter, and comments stay where they are: each module is run, and what it
-renders to is compared with what was read, before anything is written.
+Reads rule files and PrometheusRule manifests. All that Prometheus reads stays as it is, to the letter, and comments
+stay where they are. Before anything is written, each module is run, and what it renders to compared with what was read.
 
+\b
 What the definitions still lack, such as an alert's team or runbook, is listed on standard error.
 
-Exit status: 0 imported, 1 a file can't be read or written (then nothing is written), 2 wrong usage.""",
+\b
+Exit status: 0 imported, 1 a file can't be read or written (then nothing is), 2 wrong usage.""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @click.option("--out", type=click.Path(), metavar="FILE|DIR", help="Where the module, or several, go.")
@@ -63,7 +65,8 @@ def import_(*, paths: tuple[str, ...], out: str | None, force: bool) -> None:
         sys.stdout.flush()
     else:
         _write(modules)
-    _tell(modules, to_do(modules, settings), settings.root, written=out is not None)
+    today = date.today()  # noqa: DTZ011 - the day on which a waiver ends is that of who wrote it
+    _tell(modules, to_do(modules, settings, today), settings.root, written=out is not None)
 
 
 def _targets(found: Sequence[Source], out: str | None) -> list[Path]:
@@ -115,20 +118,21 @@ def _tell(modules: Sequence[Module], findings: Sequence[Finding], root: Path, *,
 
     for one in modules if written else ():
         click.echo(f"{one.path}: {counted(one.rules, 'rule')} in {counted(one.groups, 'group')}", err=True)
-    by_check: dict[str, list[Finding]] = {}
+    kinds: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        by_check.setdefault(finding.check, []).append(finding)
-    if by_check:
-        click.echo("to do, before `watchkeeper generate` writes these rules without a word:", err=True)
-        for check, several in sorted(by_check.items(), key=lambda item: (-len(item[1]), item[0])):
-            first = several[0]
-            more = f", and {len(several) - 1} more" if len(several) > 1 else ""
-            click.echo(f"  {check}: {printable(first.message)} ({first.place}){more}", err=True)
+        kinds.setdefault((finding.severity, finding.check), []).append(finding)
+    if findings:
+        click.echo("to do, for `watchkeeper generate` to write these rules without a word:", err=True)
+    for (severity, check), several in sorted(kinds.items(), key=lambda kind: (kind[0][0], -len(kind[1]), kind[0][1])):
+        more = f", and {len(several) - 1} more" if len(several) > 1 else ""
+        click.echo(f"  {severity}[{check}] {printable(several[0].message)} ({several[0].place}){more}", err=True)
+    click.echo("the pack declares no metric: names of metrics are not checked until it does", err=True)
     names = [_dotted(one.path, root) for one in modules]
     if written and all(names):
-        click.echo(f"each of them: watchkeeper check --definitions {names[0]}:PACK", err=True)
-    if len(names) > 1 and (package := os.path.commonpath([name.replace(".", "/") for name in names])):
-        click.echo(f'all in one: PACK = Pack.discover("{package.replace("/", ".")}")', err=True)
+        click.echo(f"all of that: watchkeeper check --definitions {names[0]}:PACK", err=True)
+        package = os.path.commonpath([name.replace(".", "/") for name in names]).replace("/", ".")
+        if len(names) > 1 and package:
+            click.echo(f'one pack of all modules: PACK = Pack.discover("{package}")', err=True)
 
 
 def _dotted(path: Path, root: Path) -> str:

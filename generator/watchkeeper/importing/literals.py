@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WORDS = re.compile(r"[^ \n]*(?: +|\n)|[^ \n]+")
 _PARTS = re.compile(r"[^,|]*[,|]|[^,|]+")  # of a word too long for a line: a regular expression, a list of labels
 
@@ -31,17 +31,16 @@ def literal(text: str) -> str:
             if quote not in text:
                 return f"r{quote}{text}{quote}"
     quote = "'" if text.count('"') > text.count("'") else '"'
-    return quote + "".join(_escaped(c, quote) for c in text) + quote
+    escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    if not escaped.isprintable():
+        escaped = "".join(c if c.isprintable() else _escape(c) for c in escaped)
+    return quote + escaped + quote
 
 
-def _escaped(c: str, quote: str) -> str:
-    if c == quote:
-        return "\\" + c
+def _escape(c: str) -> str:
+    """Return what can't be seen written out: no text may look like another."""
     if c in _ESCAPES:
         return _ESCAPES[c]
-    if c.isprintable() and not "\ud800" <= c <= "\udfff":
-        return c
-    # What can't be seen is written out: no text may look like another.
     code = ord(c)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -52,17 +51,16 @@ def argument(head: str, text: str, indent: str) -> list[str]:
     It is one line where that fits, else a block in triple quotes for a text of several lines, else pieces in
     parentheses.
     """
-    one = f"{indent}{head}{literal(text)},"
-    lines = text.rstrip("\n").count("\n") + 1
-    if lines == 1 and width(one) <= WIDTH:
-        return [one]
-    if lines > 1 and (block := _block(text)):
-        first, *rest = f"{indent}{head}{block},".split("\n")
-        return [first, *rest]
-    room = WIDTH - len(indent) - 4
     whole = literal(text)
+    one = f"{indent}{head}{whole},"
+    lines = text.rstrip("\n").count("\n") + 1
+    if lines > 1 and (block := _block(text)):
+        return f"{indent}{head}{block},".split("\n")
+    if width(one) <= WIDTH:
+        return [one]
+    room = WIDTH - len(indent) - 4
     pieces = [whole] if head and width(whole) <= room else list(_pieces(text, room))
-    if width(one) <= WIDTH or (len(pieces) < 2 and width(whole) > room):
+    if len(pieces) < 2 and width(whole) > room:
         return [one]
     return [f"{indent}{head}(", *(f"{indent}    {piece}" for piece in pieces), f"{indent}),"]
 
