@@ -34,7 +34,7 @@ def check(project: Project) -> Iterator[Finding]:
                 yield from _comparison(expression, node, project.catalogue)
             elif node.op == "/" and SCALAR not in (node.rhs.type, node.lhs.type):
                 yield from _ratio(expression, node, project.catalogue)
-        if expression.in_dashboard and expression.tree is not None and expression.is_variable is None:
+        if expression.in_dashboard and expression.tree is not None and not expression.is_variable:
             yield from _panel(expression, expression.tree, project.catalogue)
 
 
