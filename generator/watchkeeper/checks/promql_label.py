@@ -23,7 +23,7 @@ ID = "promql/label"
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each matcher, grouping or matching label that can't be there.
 
-    It is an error where the contract says so, and a warning where the expression does: it is in vain there.
+    It is an error where the contract says so, and else a warning, or a note where the sides may still match.
     """
     catalogue = project.catalogue
     for expression in project.expressions:
@@ -60,26 +60,34 @@ def _matching(expression: Expression, matching: nodes.VectorMatching, left: Labe
     if matching.on:
         for label in matching.labels:
             fates = left.label(label.name), right.label(label.name)
-            for labels, mine, other, side in ((left, *fates, "left"), (right, *fates[::-1], "right")):
+            for there, mine, other, side in ((left, *fates, "left"), (right, *fates[::-1], "right")):
                 # What is always there on the other side never matches: promql/join tells of that.
                 if mine.status == IMPOSSIBLE and (mine.by_contract or other.status != GUARANTEED):
-                    yield from _absent(expression, (label,), labels, f"the {side} side")
+                    yield from _absent(expression, (label,), there, f"the {side} side", "note")
     if matching.include:
         many_first = matching.card == nodes.MANY_TO_ONE
         one, side = (right, "the right side") if many_first else (left, "the left side")
         yield from _absent(expression, matching.include, one, side)
 
 
-def _absent(expression: Expression, labels: tuple[nodes.Label, ...], there: Labels, where: str) -> Iterator[Finding]:
+def _absent(
+    expression: Expression, labels: tuple[nodes.Label, ...], there: Labels, where: str, severity: str = "warning"
+) -> Iterator[Finding]:
     for label in labels:
         name = label.name
         fate = there.label(name)
         if fate.status == IMPOSSIBLE and not label.variables and name != "__name__":
             names = there.names()
             what = f'{where} has no label "{name}"{_near(name, names)}'
-            severity = "error" if fate.by_contract else "warning"
-            why = _why("it is empty on every series", fate)
-            yield expression.finding(ID, what, label.start, label.end, why=why, fix=_fix(names), severity=severity)
+            how = "error" if fate.by_contract else severity
+            text = _EMPTY if how != "note" else _STYLE
+            yield expression.finding(
+                ID, what, label.start, label.end, why=_why(text, fate), fix=_fix(names), severity=how
+            )
+
+
+_EMPTY = "it is empty on every series"
+_STYLE = "a matter of style if no series on the other side has it; those that have it never match"
 
 
 def _why(text: str, fate: Fate) -> str:

@@ -19,17 +19,17 @@ ID = "promql/metric"
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each selector of an unknown metric; a name made of variables or a regex passes.
 
-    A pack that declares no metric at all, such as one just imported, has no contract to hold names against.
+    Where others' series are not known, as in a pack just imported, there is no contract to hold names against.
     """
     catalogue = project.catalogue
-    if not project.pack.metrics:
+    if not catalogue.closed:
         return
     for expression in project.expressions:
         for node in expression.nodes:
             if not isinstance(node, nodes.VectorSelector) or node.variables:
                 continue
             name = node.metric_name
-            if name is None or catalogue.get(name):
+            if name is None or catalogue.get(name) or "$" in name:
                 continue
             start, end = (node.name_start, node.name_end) if node.name_end else (node.start, node.end)
             why = (

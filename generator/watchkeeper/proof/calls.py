@@ -148,14 +148,17 @@ def _absent(node: Call, inner: Labels) -> Labels:
 
 
 def _quantile(node: Call, inner: Labels) -> Labels:
-    """histogram_quantile, histogram_fraction: buckets become one. A native histogram keeps a label `le` of its own."""
+    """histogram_quantile, histogram_fraction: buckets become one. A native histogram may keep a label `le`."""
     gone: Fact = (NEVER, le_gone, node, None)
     branches = []
     for branch in nameless(inner, node, None).branches:
         le = branch.fact("le")
-        if le[0] == SURE:  # of a contract's buckets it is known that they are buckets
-            branch = branch.having("le", gone if le[1] is declares else (MAYBE, le_gone, node, None))  # noqa: PLW2901
-        branches.append(branch)
+        source = branch.source
+        if isinstance(source, nodes.VectorSelector) and (source.metric_name or "").endswith("_bucket"):
+            le = gone
+        elif le[0] == SURE:
+            le = gone if le[1] is declares else (MAYBE, le_gone, node, None)
+        branches.append(branch.having("le", le))
     return Labels(tuple(branches), inner.cause)
 
 

@@ -65,7 +65,7 @@ class Expressions:
             self.scaled,
             self.wrapped,
             *(self.at_odds,) * 2,
-            *(self.named,) * 2,
+            *(self.named,) * 4,
             *(self.valued,) * 2,
             self.source,
         )
@@ -162,6 +162,7 @@ class Expressions:
             f'label_replace({either}, "__name__", "$1", "{label}", "(.*)")', f"-({either})",
             f"({left}) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
             f"({left}) {op} on (__name__) ({right})", f"({either}) atan2 2",
+            f"({either}) atan2 on (job) max by (job) ({right})",
             'rate(alpha{__type__!=""}[3m])', 'abs(beta{__type__=~"a|b"})',
         ))  # fmt: skip
 
@@ -277,7 +278,7 @@ class Expressions:
             first, second = random.choice((" > 1", " >= 2")), random.choice((" < 2", " <= 1", " < 1"))
         if random.random() < 0.5:
             return f"{inner}{first}{second}"
-        matching = random.choice(("", "", f" on ({self.labels(most=2)})", f" ignoring ({self.labels(most=2)})"))
+        matching = random.choice(("", f" on ({self.labels(most=2)})", " on ()", f" ignoring ({self.labels(most=2)})"))
         return f"{inner}{first} and{matching} {inner}{second}"
 
     def bounded(self) -> str:

@@ -18,6 +18,7 @@ ENGINES = (
     Engine(evaluator="steps", delayed_name_removal=True),
     Engine(evaluator="steps", delayed_name_removal=True),
     Engine(evaluator="steps", compat="2"),
+    Engine(evaluator="steps", compat="2"),
 )
 PER_WORLD = 40
 
