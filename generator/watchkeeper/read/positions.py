@@ -41,6 +41,9 @@ def positions(text: str, start: int, end: int, value: str, style: str | None) ->
 
     The list is empty where they can't be told.
     """
+    quotes = 1 if style in {"'", '"', "json"} else 0
+    if value and end - start == len(value) + 2 * quotes and text.startswith(value, start + quotes):
+        return [(0, len(value), start + quotes, end - quotes)]  # as it is written: most are
     if style == "json":
         pieces = _json(text, start + 1, end - 1)
     else:
