@@ -163,4 +163,4 @@ def _pinned(tree: Sequence[nodes.Node], name: str) -> frozenset[str] | None:
     return frozenset(found) or None
 
 
-_MAKES_LABELS = frozenset({"label_replace", "label_join", "info"})
+_MAKES_LABELS = frozenset({"label_replace", "label_join", "info", "histogram_quantiles"})
