@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.proof.facts import place
 from watchkeeper.proof.flow import never_match
-from watchkeeper.proof.matchers import contradictory, not_there
+from watchkeeper.proof.matchers import always_there, contradictory, not_there
 from watchkeeper.proof.shape import COMPARISONS
 
 if TYPE_CHECKING:
@@ -38,4 +38,7 @@ def check(project: Project) -> Iterator[Finding]:
             if empty:
                 result = "the panel stays empty" if expression.in_dashboard else "the rule never does anything"
             what = f"nothing can come of this: {why(detail, node, '')}"
-            yield expression.finding(ID, what, start, end, why=result, fix="mend one of them, or drop the part")
+            # That a label is on all series is the contract's word for it: no matcher of the expression's own.
+            severity = "warning" if why is always_there else "error"
+            fix = "mend it, or drop this part"
+            yield expression.finding(ID, what, start, end, why=result, fix=fix, severity=severity)

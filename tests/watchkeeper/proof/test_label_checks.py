@@ -68,7 +68,7 @@ def lines(found):
         ('x{a="1", a="2"}', "empty error", 'nothing can come of this: no value passes a="1" and a="2"', 'a="1", a="2"'),
         (
             'free_bytes{gpu=""} or y',
-            *("empty error", 'nothing can come of this: gpu="" asks for series without the label, but the contract of free_bytes declares it', 'gpu=""'),
+            *("empty warning", 'nothing can come of this: gpu="" asks for series without the label, but the contract of free_bytes declares it', 'gpu=""'),
         ),
         ("x unless x", "empty error", "nothing can come of this: what is taken away is the same as what is there", "unless"),
         ("x > 5 and x < 3", "empty error", "nothing can come of this: no number passes both comparisons", "and"),
