@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from watchkeeper.findings import Excerpt, Finding, Place
 from watchkeeper.names import milliseconds
 from watchkeeper.promql import ParseError, parse, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from watchkeeper.model import Alert, Recording
     from watchkeeper.model import Group as GroupDefinition
     from watchkeeper.promql.nodes import Expr, Node
     from watchkeeper.proof.catalogue import Catalogue
     from watchkeeper.proof.flow import Flow
+
+SomeNode = TypeVar("SomeNode", bound="Node")
 
 __all__ = ["Expression", "Group", "Rule", "Source", "Text", "Written"]
 
@@ -75,7 +77,8 @@ class Expression:
     """
 
     __slots__ = (
-        "_flow", "error", "in_dashboard", "is_variable", "label", "legend", "nodes", "owner", "source", "text", "tree"
+        "_flow", "_kinds", "error", "in_dashboard", "is_variable", "label", "legend", "nodes", "owner", "source",
+        "text", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -100,12 +103,21 @@ class Expression:
         self.nodes: tuple[Node, ...] = ()
         self.error: ParseError | None = None
         self._flow: Flow | None = None
+        self._kinds: dict[type[Node], list[Any]] | None = None
         try:
             self.tree = parse(text, variables=in_dashboard)
         except ParseError as error:
             self.error = error
         else:
             self.nodes = tuple(walk(self.tree))
+
+    def of(self, kind: type[SomeNode]) -> Sequence[SomeNode]:
+        """Return the nodes of exactly this kind, parents before children: sorted once for all checks."""
+        if self._kinds is None:
+            self._kinds = {}
+            for node in self.nodes:
+                self._kinds.setdefault(type(node), []).append(node)
+        return self._kinds.get(kind, ())
 
     @property
     def place(self) -> Place:

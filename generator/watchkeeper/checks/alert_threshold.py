@@ -27,8 +27,8 @@ _PERCENT = (5, 100)
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each such comparison."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Binary and node.op in COMPARISONS:
+        for node in expression.of(nodes.Binary):
+            if node.op in COMPARISONS:
                 for side, other in ((node.lhs, node.rhs), (node.rhs, node.lhs)):
                     value = number(side) if side.type == SCALAR else None
                     if value is None:

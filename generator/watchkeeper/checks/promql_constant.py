@@ -27,8 +27,8 @@ _EXISTS = {(">", 0), (">=", 1), ("!=", 0), ("==", 1)}
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each comparison that can't hold, that must hold, or that decides nothing."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Binary and node.op in COMPARISONS:
+        for node in expression.of(nodes.Binary):
+            if node.op in COMPARISONS:
                 if SCALAR in (node.lhs.type, node.rhs.type):
                     yield from _with_number(expression, node)
                 elif node.op in _NEVER_OF_ITSELF and not node.return_bool:

@@ -26,8 +26,8 @@ _FALLS = "each time the gauge falls is taken for a counter's reset, and counted 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each such call."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Call and node.name in _EITHER:
+        for node in expression.of(nodes.Call):
+            if node.name in _EITHER:
                 found = kind(node.args[0], project.catalogue)
                 told = _of_counters(node, found) if node.name in _OF_COUNTERS else _of_gauges(node, found)
                 if told is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from watchkeeper.promql.features import features
+from watchkeeper.settings import Targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,4 +30,5 @@ def check(project: Project) -> Iterator[Finding]:
             else:
                 why, fix = "a server without the flag refuses it, and a later version may drop it", "do without it"
             what = f"{feature.name} needs {needed}"
-            yield expression.finding(ID, what, feature.start, feature.end, why=why, fix=fix)
+            severity = "warning" if target == Targets.newest().prometheus else "error"  # who runs it may have the flag
+            yield expression.finding(ID, what, feature.start, feature.end, why=why, fix=fix, severity=severity)

@@ -33,16 +33,17 @@ _RANGES = frozenset({"rate", "increase", "irate", "delta", "idelta", "sum_over_t
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each such quantile."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Call and node.name in _QUANTILES:
+        for node in expression.of(nodes.Call):
+            if node.name in _QUANTILES:
                 at = _QUANTILES[node.name]
                 for argument in node.args[at:] if at else node.args[:1]:
                     yield from _outside(expression, argument)
                 if node.name != "quantile_over_time":
                     for what, start, end, why, fix, severity in _of(node.args[0 if at else 1], project.catalogue):
                         yield expression.finding(ID, what, start, end, why=why, fix=fix, severity=severity)
-            elif type(node) is nodes.Aggregate and node.op == "quantile" and node.param is not None:
-                yield from _outside(expression, node.param)
+        for aggregate in expression.of(nodes.Aggregate):
+            if aggregate.op == "quantile" and aggregate.param is not None:
+                yield from _outside(expression, aggregate.param)
 
 
 def _outside(expression: Expression, argument: Expr) -> Iterator[Finding]:

@@ -25,8 +25,8 @@ def check(project: Project) -> Iterator[Finding]:
     if not catalogue.closed:
         return
     for expression in project.expressions:
-        for node in expression.nodes:
-            if not isinstance(node, nodes.VectorSelector) or node.variables:
+        for node in expression.of(nodes.VectorSelector):
+            if node.variables:
                 continue
             name = node.metric_name
             if name is None or catalogue.get(name) or "$" in name:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
     from watchkeeper.promql.nodes import Expr
+    from watchkeeper.subject import Expression
 
 ID = "promql/nan"
 
@@ -24,36 +25,37 @@ _SPOILED_OVER_TIME = frozenset({"avg_over_time", "sum_over_time", "stddev_over_t
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each division by a literal 0, and each ratio of rates that is 0/0 in an idle hour."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Binary:
-                if node.op == "/" or node.op == "%":  # noqa: PLR1714 - this runs for every operator of every rule
-                    if number(node.rhs) == 0:
-                        why = "the result is NaN or infinite, whatever the data"
-                        what = f"{node.op} by 0"
-                        yield expression.finding(ID, what, node.op_start, node.end, why=why, fix="mend the number")
-                elif node.op == "!=" and number(node.rhs) is not None:
-                    ratio = _ratio(node.lhs)
-                    if ratio is not None:
-                        what = "a ratio that can be 0/0 is compared by !="
-                        why = "while nothing happens the ratio is NaN, and NaN differs from every number: this holds"
-                        fix = "compare by < or >, which NaN never passes"
-                        yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="warning")
-                continue
-            inside = None
-            if type(node) is nodes.Aggregate:
-                if node.op in _SPOILED:
-                    inside = _ratio(node.expr)
-            elif type(node) is nodes.Call and node.name in _SPOILED_OVER_TIME:
-                subquery = node.args[0]
-                inside = _ratio(subquery.expr) if isinstance(subquery, nodes.Subquery) else None
-            if inside is not None and isinstance(node, (nodes.Aggregate, nodes.Call)):
-                name = node.op if isinstance(node, nodes.Aggregate) else node.name
-                what = f"{name} of a ratio that can be 0/0"
-                why = f"one that is idle makes NaN, and with it the whole {name} NaN: an alert on it falls silent"
-                fix = "divide the sums: sum(rate(a[5m])) / sum(rate(b[5m])); or leave idle ones out: a / (b > 0)"
-                yield expression.finding(
-                    ID, what, inside.op_start, inside.op_start + 1, why=why, fix=fix, severity="warning"
-                )
+        divides = False
+        for node in expression.of(nodes.Binary):
+            if node.op == "/" or node.op == "%":  # noqa: PLR1714 - this runs for every operator of every rule
+                divides = True
+                if number(node.rhs) == 0:
+                    why = "the result is NaN or infinite, whatever the data"
+                    yield expression.finding(
+                        ID, f"{node.op} by 0", node.op_start, node.end, why=why, fix="mend the number"
+                    )
+            elif node.op == "!=" and number(node.rhs) is not None and _ratio(node.lhs) is not None:
+                what = "a ratio that can be 0/0 is compared by !="
+                why = "while nothing happens the ratio is NaN, and NaN differs from every number: this holds"
+                fix = "compare by < or >, which NaN never passes"
+                yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="warning")
+        if not divides:
+            continue
+        for aggregate in expression.of(nodes.Aggregate):
+            if aggregate.op in _SPOILED:
+                yield from _spoiled(expression, aggregate.op, aggregate.expr)
+        for call in expression.of(nodes.Call):
+            if call.name in _SPOILED_OVER_TIME and isinstance(call.args[0], nodes.Subquery):
+                yield from _spoiled(expression, call.name, call.args[0].expr)
+
+
+def _spoiled(expression: Expression, name: str, expr: Expr) -> Iterator[Finding]:
+    inside = _ratio(expr)
+    if inside is not None:
+        what = f"{name} of a ratio that can be 0/0"
+        why = f"one that is idle makes NaN, and with it the whole {name} NaN: an alert on it falls silent"
+        fix = "divide the sums: sum(rate(a[5m])) / sum(rate(b[5m])); or leave idle ones out: a / (b > 0)"
+        yield expression.finding(ID, what, inside.op_start, inside.op_start + 1, why=why, fix=fix, severity="warning")
 
 
 def _ratio(expr: Expr) -> nodes.Binary | None:

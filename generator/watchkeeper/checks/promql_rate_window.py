@@ -29,13 +29,13 @@ def check(project: Project) -> Iterator[Finding]:
     intervals = _intervals(project)
     for group in project.groups:
         for rule in group.rules:
-            for node in rule.expression.nodes:
-                if type(node) is nodes.Call and node.name in _OF_TWO:
+            for node in rule.expression.of(nodes.Call):
+                if node.name in _OF_TWO:
                     yield from _window(rule.expression, node, intervals)
     for expression in project.expressions:
         if expression.in_dashboard:
-            for node in expression.nodes:
-                if type(node) is nodes.Call and node.name in _OF_TWO:
+            for node in expression.of(nodes.Call):
+                if node.name in _OF_TWO:
                     yield from _window(expression, node, intervals)
 
 

@@ -27,9 +27,7 @@ _WHY = "a counter starts at 0 with its process and only rises: how high it stand
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each comparison or ratio of counters, and each panel of one."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is not nodes.Binary:
-                continue
+        for node in expression.of(nodes.Binary):
             if node.op in COMPARISONS:
                 yield from _comparison(expression, node, project.catalogue)
             elif node.op == "/" and SCALAR not in (node.rhs.type, node.lhs.type):

@@ -31,16 +31,13 @@ _NOTE = "a style point: "
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each such matcher."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Matcher:
-                value = node.value
-                told = _regexp(node, value) if node.op[-1] == "~" else _text(node, value)
-                # In dashboards `$x` is a variable, and what is for a choice of several is written for one as well.
-                if told is not None and not (
-                    expression.in_dashboard and (told[-1] == "note" or _VARIABLE.search(value))
-                ):
-                    what, why, fix, severity = told
-                    yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity=severity)
+        for node in expression.of(nodes.Matcher):
+            value = node.value
+            told = _regexp(node, value) if node.op[-1] == "~" else _text(node, value)
+            # In dashboards `$x` is a variable, and what is for a choice of several is written for one as well.
+            if told is not None and not (expression.in_dashboard and (told[-1] == "note" or _VARIABLE.search(value))):
+                what, why, fix, severity = told
+                yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity=severity)
 
 
 def _text(matcher: Matcher, value: str) -> Told | None:

@@ -21,18 +21,16 @@ _ANYTHING = frozenset({".+", ".*", "^.+$", "^.*$", "..*", "(.+)", "(.*)"})
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each selector without a name whose matchers leave nothing out."""
     for expression in project.expressions:
-        counted: set[int] = set()
-        for node in expression.nodes:
-            if type(node) is nodes.Aggregate and node.op == "count":
-                counted.add(id(node.expr))
-            if type(node) is not nodes.VectorSelector or node.name is not None or node.variables:
+        for node in expression.of(nodes.VectorSelector):
+            if node.name is not None or node.variables:
                 continue
             if not any(_narrows(matcher, in_dashboard=expression.in_dashboard) for matcher in node.matchers):
                 what = "this selects every series there is" if _by_name(node) else "this selects metrics of any name"
                 why = "each evaluation reads all of the server's series, and a new metric changes the result"
                 fix = "name the metric, or give a label's value that narrows it"
                 severity = "warning"
-                if id(node) in counted:  # how many series there are can't be told in another way
+                counts = (one for one in expression.of(nodes.Aggregate) if one.op == "count")
+                if any(one.expr is node for one in counts):  # how many series there are can't be told in another way
                     why, fix, severity = f"a point to look at: {why}", "count in a recording rule, and rarely", "note"
                 yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity=severity)
 

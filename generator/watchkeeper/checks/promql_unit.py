@@ -25,8 +25,8 @@ _OPERATORS = COMPARISONS | {"+", "-"}
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each operation whose sides, and each rule whose result, are known to be in other units."""
     for expression in project.expressions:
-        for node in expression.nodes:
-            if type(node) is nodes.Binary and node.op in _OPERATORS and not _has_number(node):
+        for node in expression.of(nodes.Binary):
+            if node.op in _OPERATORS and not _has_number(node):
                 yield from _mismatches(expression, project.catalogue)
                 break
 
@@ -63,8 +63,8 @@ def _mismatches(expression: Expression, catalogue: Catalogue) -> Iterator[Findin
     from watchkeeper.proof.units import units
 
     found = units(expression.nodes, catalogue)
-    for node in expression.nodes:
-        if not isinstance(node, nodes.Binary) or node.op not in _OPERATORS:
+    for node in expression.of(nodes.Binary):
+        if node.op not in _OPERATORS:
             continue
         left, right = found.get(id(node.lhs)), found.get(id(node.rhs))
         if left is None or right is None or not left.differs(right):

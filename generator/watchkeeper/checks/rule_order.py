@@ -25,8 +25,8 @@ def check(project: Project) -> Iterator[Finding]:
         if not first:
             continue
         for number, rule in enumerate(group.rules):
-            for node in rule.expression.nodes:
-                if type(node) is nodes.VectorSelector and first.get(node.name or "", 0) > number and not node.offset:
+            for node in rule.expression.of(nodes.VectorSelector):
+                if first.get(node.name or "", 0) > number and not node.offset:
                     start, end = (node.name_start, node.name_end) if node.name_end else (node.start, node.end)
                     what = f"{node.name} is recorded further down in the group {group.name.value}"
                     why = "a style point: rules run in order, so this one sees the value of the evaluation before"
