@@ -44,7 +44,7 @@ TOOL = {
     "cache": "",
     "spread": "| cache",
     "promql": "| re2",
-    "proof": "model promql | contract pack",
+    "proof": "model promql | contract findings pack subject",
     "engine": "promql | engine.arrays re2",
     "engine.arrays": "engine promql numpy",
     "ruler": "engine promql | findings ruler.arrays",
@@ -53,6 +53,7 @@ TOOL = {
     # Also behind `watchkeeper test`, which starts without the rest.
     "read.loader": "yaml",
     "read": "findings names promql proof read.loader subject variable_query | yaml",
+    "read.alertmanager": "engine findings names promql proof read read.loader subject",
     "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
@@ -60,7 +61,8 @@ TOOL = {
     "checks.__init__": "| findings project",
     "project": "| model pack proof render settings subject",
     "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
-    "files": "checks.__init__ contract findings pack project proof read | read.scrape settings subject waivers",
+    "files": "checks.__init__ contract findings pack project proof read"
+    " | read.alertmanager read.scrape settings subject waivers",
     "importing": "building checks.__init__ findings model pack promql read read.loader render subject waivers"
     " | settings",
     "remembered": "cache",

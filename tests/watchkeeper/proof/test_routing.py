@@ -82,7 +82,7 @@ def test_a_deep_tree_is_no_trouble():
 def test_amtool_routes_the_same(tmp_path):
     source = Random(6)
     compared = 0
-    for _ in range(20):
+    for _ in range(15):
         text = cases.tree(source)
         (tmp_path / "c.yml").write_text(text)
         config = cases.read(text)
@@ -93,7 +93,7 @@ def test_amtool_routes_the_same(tmp_path):
             run = subprocess.run(command, capture_output=True, text=True, check=True)
             assert run.stdout.strip() == ",".join(names(route(config, labels))), (text, labels)
             compared += 1
-    assert compared == 80
+    assert compared == 60
 
 
 def ways(text, **labels):
@@ -167,6 +167,6 @@ def test_reach(tree, labels, receiver, reached):
 
 
 def test_what_is_said_of_an_alert_holds_for_its_labels():
-    told = cases.held(count=400, seed=9)
+    told = cases.held(count=250, seed=9)
     assert told[PERHAPS] < told[NEVER] / 4  # little is left open
-    assert told[CERTAINLY] > 2000
+    assert told[CERTAINLY] > 1000

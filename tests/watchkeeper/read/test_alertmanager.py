@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from watchkeeper.findings import to_text
 from watchkeeper.proof.routing import Config
 from watchkeeper.read.alertmanager import config
-from watchkeeper.read.alertmanager_matchers import MatcherError, matchers
+from watchkeeper.read.alertmanager.matchers import MatcherError, matchers
 from watchkeeper.read.documents import Unreadable, documents
 from watchkeeper.read.source import File, Span
 from watchkeeper.subject import Text

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.read import alertmanager_keys as known
-from watchkeeper.read.alertmanager_nodes import CONFIG, Nodes
+from watchkeeper.read.alertmanager import keys as known
+from watchkeeper.read.alertmanager.nodes import CONFIG, Nodes
 
 if TYPE_CHECKING:
-    from watchkeeper.read.alertmanager_nodes import Entries
+    from watchkeeper.read.alertmanager.nodes import Entries
     from watchkeeper.subject import Text
 
 _DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.proof.routing import Receiver
-from watchkeeper.read import alertmanager_keys as known
-from watchkeeper.read.alertmanager_nodes import CONFIG, Nodes, is_null
+from watchkeeper.read.alertmanager import keys as known
+from watchkeeper.read.alertmanager.nodes import CONFIG, Nodes, is_null
 
 if TYPE_CHECKING:
-    from watchkeeper.read.alertmanager_nodes import Entries
+    from watchkeeper.read.alertmanager.nodes import Entries
 
 
 def receivers(nodes: Nodes, top: Entries) -> dict[str, Receiver]:

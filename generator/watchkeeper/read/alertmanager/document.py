@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.findings import Finding, nearest
 from watchkeeper.names import LABEL, milliseconds
 from watchkeeper.proof.routing import Config, InhibitRule, Matcher, Receiver, Route
-from watchkeeper.read import alertmanager_keys as known
-from watchkeeper.read.alertmanager_matchers import MatcherError, make, matchers
-from watchkeeper.read.alertmanager_nodes import CONFIG, VALUE, Nodes, is_null
-from watchkeeper.read.alertmanager_receivers import receivers
-from watchkeeper.read.alertmanager_times import time_intervals
+from watchkeeper.read.alertmanager import keys as known
+from watchkeeper.read.alertmanager.matchers import MatcherError, make, matchers
+from watchkeeper.read.alertmanager.nodes import CONFIG, VALUE, Nodes, is_null
+from watchkeeper.read.alertmanager.receivers import receivers
+from watchkeeper.read.alertmanager.times import time_intervals
 
 if TYPE_CHECKING:
-    from watchkeeper.read.alertmanager_nodes import Entries
+    from watchkeeper.read.alertmanager.nodes import Entries
     from watchkeeper.read.source import File
     from watchkeeper.subject import Text
 

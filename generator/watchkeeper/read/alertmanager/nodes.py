@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding, nearest
 from watchkeeper.names import milliseconds
-from watchkeeper.read import alertmanager_keys as known
+from watchkeeper.read.alertmanager import keys as known
 from watchkeeper.read.loader import NULLS, is_merge
 from watchkeeper.read.source import File, Scalar, Span
 from watchkeeper.subject import Text
