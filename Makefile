@@ -10,12 +10,15 @@ CASES ?= $(wildcard ../shared/promql/cases_*.jsonl)
 PROMETHEUS ?= prometheus
 PAIRS ?= 1000
 SEED ?= 0
+EXPRESSIONS ?= 100000
+# How many times as fast as in real time the incidents are replayed.
+SCALE ?= 1
 BIN := $(VENV)/bin
 # Someone else's repository, whose generated files are committed as well.
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -53,6 +56,12 @@ differential: ready ## random PromQL, both evaluators and a real server; PROMETH
 	  "such as make differential PROMETHEUS=/opt/prometheus-3/prometheus" >&2; exit 1; }; \
 	'$(BIN)/python' tests/watchkeeper/promql/differential.py --prometheus "$$(realpath "$$binary")" \
 	  --pairs $(PAIRS) --seed $(SEED) $(ARGS)
+
+soundness: ready ## random PromQL: what is proven of labels against what the evaluator gives; EXPRESSIONS=100000 SEED=0
+	'$(BIN)/python' tests/watchkeeper/proof/run_soundness.py $(EXPRESSIONS) $(SEED) $(ARGS)
+
+replay: ready ## the pack in three real servers, through RC-9902 and the quiet hour, in real time; SCALE=50 is 50 times as fast
+	WATCHKEEPER_REPLAY_SCALE=$(SCALE) '$(BIN)/python' -m pytest -rP tests/watchkeeper_fleet/alerts/test_server.py
 
 bench: ready ## all benchmarks, one JSON object a line; quicker with ARGS=--quick
 	@set -e; for bench in bench/*.py; do '$(BIN)/python' "$$bench" $(ARGS); done
