@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,12 +63,11 @@ VALUES = st.text(st.sampled_from("a# \n'\":é"), max_size=12)
 
 @given(values=st.lists(VALUES, min_size=1, max_size=4), style=st.sampled_from(["", "'", '"', "|", ">"]), data=st.data())
 def test_comments_put_behind_values_are_found_and_nothing_else(values, style, data):
-    text, expected = "", []
-    for n, value in enumerate(values):
-        piece = yaml.dump({f"k{n}": [value]}, default_style=style, allow_unicode=True, width=1000)
+    text = yaml.dump({f"k{n}": [value] for n, value in enumerate(values)}, default_style=style, allow_unicode=True)
+    for n in range(len(values)):
         if data.draw(st.booleans()):
-            expected.append(len(text) + piece.index(":") + 2)
-            piece = piece.replace(":\n", ": # comment\n", 1)
-        text += piece
+            text = re.sub(rf"^(['\"]?k{n}['\"]?:)$", r"\1 # comment", text, flags=re.MULTILINE)
+    expected = [match.start(1) for match in re.finditer(r"^['\"]?k\d['\"]?: (# comment)$", text, re.MULTILINE)]
+    assert len(expected) == text.count("# comment")
     file = File("f.yaml", text)
     assert [comment.start for comment in comments(file)] == expected
