@@ -41,7 +41,14 @@ def _whatever_comes(route: Route, obstacle: Matcher | Route | None) -> Finding:
             fix="mend the matchers of the route, or of the routes above it, which ask for something else",
             severity="error",
         )
-    assert obstacle is not None
+    if obstacle is None:
+        return route.place.finding(
+            ID,
+            f"{what}: the routes before it take all that is left for it, between them",
+            why=f'others are told instead of "{route.receiver.value}"',
+            fix="put it before them, or write `continue: true` where it is meant to go on",
+            severity="error",
+        )
     place, _ = obstacle.place.source.at(0, 0)
     same = obstacle.receiver.value == route.receiver.value
     return route.place.finding(

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     Narrowed = Mapping[str, Known]
 
 
+# A child is compared with so many before it that have several matchers, lest a thousand of them take a million steps.
+_MOST_COMPARED = 200
+
+
 class Way(NamedTuple):
     """How an alert gets to a route: whether it enters, and whether it ends there, in none of the route's children.
 
     `obstacle` is why it never enters: a matcher of the route that it can't pass, or the sibling before it that takes
-    all that would; None where there is no one reason.
+    all that would; None where several siblings do.
     """
 
     entered: str
@@ -36,32 +40,30 @@ def reach(config: Config, alert: Alert) -> dict[Route, Way]:
         # `rest` is known of what no child before has taken for itself; `left` of what no child before has matched.
         rest: Narrowed | None = known
         left: Narrowed | None = known
-        taken = False  # whether a child before may have taken it
         alone = True  # whether no child can match
-        catcher: Route | None = None  # the last child that narrowed the rest
-        several: list[Route] = []  # children before that take what passes several matchers
+        takers: list[Route] = []  # children before that may have taken it
+        several: list[Route] = []  # those of them of which `rest` can't tell, since they have several matchers
         for child in route.routes:
-            possible = passing(child.matchers, known, alert)[0] != NEVER
-            alone = alone and not possible
-            left = without(child, left, alert)
-            if rest is None:
-                ways[child] = Way(NEVER, NEVER, catcher)
+            how, inside, failed = _passed(child.matchers, known, alert)
+            if inside is None:
+                ways[child] = Way(NEVER, NEVER, failed)
                 continue
-            how, inside, failed = _passed(child.matchers, rest, alert)
-            before = None if inside is None else _covering(several, inside, alert)
-            if inside is None or before:
-                # A matcher that fails on the rest alone fails because of what took the others.
-                ways[child] = Way(NEVER, NEVER, before or (catcher if possible else failed))
+            alone = False
+            left = without(child, left, alert)
+            there: Narrowed | None = inside
+            if rest is not known:
+                how, there = (NEVER, None) if rest is None else passing(child.matchers, rest, alert)
+            if there is None or _covering(several, there, alert):
+                ways[child] = Way(NEVER, NEVER, _covering(takers, inside, alert))
             else:
-                sure = how == CERTAINLY and entered == CERTAINLY and not taken
-                todo.append((child, inside, CERTAINLY if sure else PERHAPS))
+                sure = how == CERTAINLY and entered == CERTAINLY and not takers
+                todo.append((child, there, CERTAINLY if sure else PERHAPS))
             if not child.continue_:
-                taken = taken or possible
                 after = without(child, rest, alert)
-                if after is not rest:
-                    catcher = child
-                elif len(child.matchers) > 1:
-                    several.append(child)
+                if len(takers) < _MOST_COMPARED:
+                    takers.append(child)
+                    if after is rest and len(child.matchers) > 1:
+                        several.append(child)
                 rest = after
         ended = NEVER if left is None else entered if alone else PERHAPS
         ways[route] = Way(entered, ended)

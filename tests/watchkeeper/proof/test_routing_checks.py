@@ -105,6 +105,17 @@ def test_without_rules_only_what_is_proven_from_the_tree(findings):
     ]  # fmt: skip
 
 
+def test_the_route_that_takes_all_is_named(findings):
+    several = findings(config("team=a", "severity=x", "team=a,zone=z"))
+    assert [one[2] for one in several] == [
+        'route {team="a", zone="z"} never gets an alert: route {team="a"}, on line 5, takes what is left for it'
+    ]
+    between = findings(config("team=a", "team!=a", "zone=z"))
+    assert [one[2] for one in between] == [
+        'route {zone="z"} never gets an alert: the routes before it take all that is left for it, between them'
+    ]
+
+
 def test_what_is_below_a_dead_route_is_not_told_too(findings):
     tree = (
         "route:\n  receiver: tickets\n  routes:\n  - receiver: pager\n  - matchers: [a=b]\n    routes:\n"
