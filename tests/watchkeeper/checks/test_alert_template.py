@@ -1,7 +1,7 @@
 """What is said of templates: that they parse is not enough."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from watchkeeper import Alert, Gauge, Group, Pack, Recording
@@ -34,6 +34,8 @@ def shown(finding):
         max_size=9,
     ).map("".join)
 )  # fmt: skip
+@example("{{-$labels.a}}")
+@example("{{{ $value }}")
 def test_the_quick_way_says_what_the_parser_says(text):
     def outcome(find):
         try:
@@ -70,6 +72,7 @@ def test_labels_of_a_group_are_templates_of_its_alerts(anyone):
     group = anyone.group(alert(), alert(), labels={"x": "{{ "})
     (finding,) = anyone.findings("alert/template", group)
     assert finding.message.startswith("group g, label x: ")
+    assert finding.why.startswith("each alert of the group")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +170,10 @@ def test_the_rules_own_labels_are_not_there(anyone):
     assert finding.severity == "warning"
     # A series may well have a label that the rule sets to something else.
     assert anyone.findings("template/label", alert("up == 0", "{{ $labels.job }}", labels={"job": "x"})) == []
-    logged = alert('log_total{severity="error"} > 0', "{{ $labels.severity }}", labels={"severity": "page"})
+    logged = alert('log_total{severity!~"info|debug"} > 0', "{{ $labels.severity }}", labels={"severity": "page"})
     assert anyone.findings("template/label", logged) == []
+    handed_on = alert("log_total > 0", "{{ $labels.severity }}", labels={"severity": "{{ $labels.severity }}"})
+    assert anyone.findings("template/label", handed_on) == []
 
 
 def test_the_name_of_the_alert_is_no_label_of_its_series(anyone):
@@ -275,7 +280,7 @@ def test_a_query_that_is_none(anyone, text, said, at):
 def test_a_query_that_may_give_nothing(anyone):
     (finding,) = anyone.findings("template/query", alert(summary='{{ query "up" | first | value }}'))
     assert finding.severity == "warning"
-    fine = '{{ with query "up" }}{{ . | first | value }}{{ end }} {{ with printf "a%s" .Labels.x | query }}{{ end }}'
+    fine = '{{ with query "x_y" }}{{ . | first | value }}{{ end }} {{ with printf "a%s" .Labels.x | query }}{{ end }}'
     assert anyone.findings("template/query", alert(summary=fine)) == []
 
 
@@ -325,6 +330,7 @@ def test_values_that_nobody_can_read(anyone, expr, text, severity, fix):
     ("expr", "text"),
     [
         ("a_bytes > 1e9", "{{ $value | humanize1024 }}B"),
+        ("a_bytes > 1e9", "{{ $value | humanizeDuration }}"),  # a name alone is no proof
         ("a_bytes > 1e9", '{{ printf "%.2f" $value }}'),
         ("a > 3", "{{ $value }}"),
         ("increase(a_total[5m]) > 3", "{{ $value | humanize }}"),
