@@ -64,7 +64,7 @@ class Expressions:
             self.info,
             self.scaled,
             self.wrapped,
-            *(self.at_odds,) * 2,
+            *(self.at_odds,) * 4,
             *(self.named,) * 4,
             *(self.valued,) * 2,
             self.source,
@@ -144,6 +144,10 @@ class Expressions:
         random = self.random
         op = random.choice((*ARITHMETIC, *COMPARISONS))
         flag = " bool" if op in COMPARISONS and random.random() < 0.3 else ""
+        if random.random() < 0.1:  # series without a partner have not what is included
+            label, other = random.choice(ALL[:6]), random.choice(TARGET)
+            by = f"max by ({other}, {label}) ({self.selector()})"
+            return f"{self.selector()} {op}{flag} on ({other}) group_left ({label}) fill_right (1) {by}"
         matching, left, right = self.sides(depth)
         if random.random() < 0.1:
             matching += random.choice((" fill (0)", " fill_left (1)", " fill_right (2)"))
@@ -162,7 +166,7 @@ class Expressions:
             f'label_replace({either}, "__name__", "$1", "{label}", "(.*)")', f"-({either})",
             f"({left}) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
             f"({left}) {op} on (__name__) ({right})", f"({either}) atan2 2",
-            f"({either}) atan2 on (job) max by (job) ({right})",
+            f"({either}) atan2 on (job) group_left () max by (job) ({right})",
             'rate(alpha{__type__!=""}[3m])', 'abs(beta{__type__=~"a|b"})',
         ))  # fmt: skip
 
@@ -271,9 +275,11 @@ class Expressions:
         random = self.random
         inner = random.choice((
             self.selector(), f"({self.vector(depth)})", "vector(2)", f"abs({self.selector()})",
-            f"({self.joined(depth)})", f"({self.bounded()})", f"({self.bounded()})", f"({self.bounded()})",
+            f"({self.joined(depth)})", f"({self.bounded()})",
         ))  # fmt: skip
         first, second = (f" {random.choice(COMPARISONS)} {random.choice('0123')}" for _ in range(2))
+        if random.random() < 0.4:
+            return f"({self.bounded()}){random.choice((first, ' < 1', ' <= 0'))}"
         if random.random() < 0.5:
             first, second = random.choice((" > 1", " >= 2")), random.choice((" < 2", " <= 1", " < 1"))
         if random.random() < 0.5:
@@ -284,11 +290,13 @@ class Expressions:
     def bounded(self) -> str:
         """A comparison of sides that were compared with numbers before."""
         random = self.random
-        left, right = (f"(max by (job) ({self.selector()}) >= {random.choice('012')})" for _ in range(2))
-        if random.random() < 0.5:
-            left = f"max by (job) ({self.selector()})"
-        modifier = random.choice((" on (job) group_right ()", "", " on (job) group_left ()", " fill (0)"))
-        return f"{left} {random.choice(COMPARISONS)}{modifier} {right}"
+        left = f"min by (job) ({random.choice(self.names)})"
+        if random.random() < 0.3:
+            left = f"({left} >= {random.choice('012')})"
+        right = f"(max by (job) ({random.choice(self.names)}) >= {random.choice('12')})"
+        right_is_many = " on (job) group_right ()"
+        modifier = random.choice((right_is_many, right_is_many, "", " on (job) group_left ()", " fill (0)"))
+        return f"{left} {random.choice(('<', '<=', '!=', '>'))}{modifier} {right}"
 
     def ranged(self, depth: int) -> str:
         random = self.random

@@ -78,7 +78,7 @@ class World:
         random = self.random
         times = [time for time in TIMES if random.random() < 0.95]
         base = random.randint(0, 3)
-        rising = labels["__name__"].startswith("latency") or random.random() < 0.5
+        rising = labels["__name__"].startswith("latency") or random.random() < 0.3
         values = [float(base + index if rising else random.randint(0, 3)) for index, _ in enumerate(times)]
         self.data.add(Series(labels, times, values))
 
