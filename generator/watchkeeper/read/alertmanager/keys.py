@@ -2,14 +2,14 @@
 
 They are listed at https://prometheus.io/docs/alerting/latest/configuration/. A key is followed by what stands there, a
 text where nothing is said: `?` a boolean, `{` a mapping, `[` a list, `#` an integer, `~` a duration, `@` an address,
-`*` anything.
+`:` a host and a port, `*` anything.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-TEXT, BOOLEAN, MAPPING, LIST, INTEGER, DURATION, ADDRESS, ANYTHING = "", "?", "{", "[", "#", "~", "@", "*"
+TEXT, BOOLEAN, MAPPING, LIST, INTEGER, DURATION, ADDRESS, HOST, ANYTHING = "", "?", "{", "[", "#", "~", "@", ":", "*"
 
 TOP = (
     "global{ templates[ route{ receivers[ inhibit_rules[ mute_time_intervals[ time_intervals[ tracing{ event_recorder{"
@@ -26,7 +26,7 @@ PERIOD = "times[ weekdays[ days_of_month[ months[ years[ location"
 TIME_RANGE = "start_time end_time"
 
 GLOBAL = (
-    "resolve_timeout~ http_config{ jira_api_url@ smtp_from smtp_hello smtp_smarthost smtp_auth_username"
+    "resolve_timeout~ http_config{ jira_api_url@ smtp_from smtp_hello smtp_smarthost: smtp_auth_username"
     " smtp_auth_password smtp_auth_password_file smtp_auth_secret smtp_auth_secret_file smtp_auth_identity"
     " smtp_require_tls? smtp_tls_config{ smtp_force_implicit_tls? slack_api_url@ slack_api_url_file slack_app_token"
     " slack_app_token_file slack_app_url@ pagerduty_url@ opsgenie_api_url@ opsgenie_api_key opsgenie_api_key_file"
@@ -48,8 +48,9 @@ _HTTP = "send_resolved? http_config{ "
 _WEBHOOK = _HTTP + "webhook_url@ webhook_url_file "
 INTEGRATIONS = {
     "discord_configs": _WEBHOOK + "content title message username avatar_url",
-    "email_configs": "send_resolved? to from hello smarthost auth_username auth_password auth_password_file auth_secret"
-    " auth_secret_file auth_identity headers{ html text require_tls? tls_config{ force_implicit_tls? threading{",
+    "email_configs": "send_resolved? to from hello smarthost: auth_username auth_password auth_password_file"
+    " auth_secret auth_secret_file auth_identity headers{ html text require_tls? tls_config{ force_implicit_tls?"
+    " threading{",
     "incidentio_configs": _HTTP + "url@ url_file alert_source_token alert_source_token_file max_alerts# timeout"
     " metadata*",
     "jira_configs": _HTTP + "api_url@ api_type project summary* description* labels[ priority issue_type"
@@ -117,4 +118,4 @@ NEEDS = {
 @lru_cache(maxsize=None)  # noqa: UP033 - as many as there are tables above
 def keys(table: str) -> dict[str, str]:
     """Return the keys of a table and what stands there."""
-    return {word.rstrip("?{[#~@*"): word[len(word.rstrip("?{[#~@*")) :] for word in table.split()}
+    return {word.rstrip("?{[#~@:*"): word[len(word.rstrip("?{[#~@:*")) :] for word in table.split()}

@@ -182,6 +182,10 @@ def _scalar(node: Any, kind: str) -> tuple[str, str]:
         scheme, _, rest = value.partition("://")
         if scheme.lower() not in {"http", "https"} or not rest.strip("/"):
             return "an address", "write https://host/path"
+    if kind == known.HOST and value and not is_null(node) and not any(mark in value for mark in _PLACEHOLDERS):
+        host, _, port = value.rpartition(":")
+        if not port or (":" in host and not host.endswith("]")) or ":" not in value:
+            return "a host and a port", "write smtp.example.com:587"
     return "", ""
 
 
