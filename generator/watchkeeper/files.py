@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from watchkeeper.checks import ACROSS, RULES, run
+from watchkeeper.checks import ACROSS, FILES, RULES, run
 from watchkeeper.contract import Metric
 from watchkeeper.findings import Finding, Place, sort
 from watchkeeper.pack import Pack
@@ -82,16 +83,24 @@ def read(names: Iterable[str], track: Track) -> Contents:
 
 
 def _json(file: File, found: Contents, *, named: bool) -> None:
-    from watchkeeper.read.dashboards import dashboard, value_of
+    from watchkeeper.read.dashboards import dashboards
+    from watchkeeper.read.json_values import value_of
 
     value, findings = value_of(file)
-    board = dashboard(value, file)
-    if board is not None:
-        found.dashboards.append(board)
-    elif findings:
-        found.findings += findings if named else ()
-    else:
-        _yaml(file, found, named=named)  # a manifest may be JSON, which YAML can read
+    boards = dashboards(value, file)
+    if boards:
+        found.dashboards += boards
+        found.findings += findings
+    elif value is None and _LIKE_DASHBOARD.search(file.text):
+        found.findings += findings
+    elif not file.name.endswith(".json") or _LIKE_RULES.search(file.text):
+        _yaml(file, found, named=named)  # whoever reads rules takes JSON for the YAML that it is
+    elif named:
+        found.findings += findings or [_unknown(file)]
+
+
+_LIKE_DASHBOARD = re.compile(r'"(?:panels|schemaVersion|templating)"\s*:')
+_LIKE_RULES = re.compile(r"\b(?:groups|rules|alert|record|route|receivers|kind)\b")
 
 
 def _yaml(file: File, found: Contents, *, named: bool) -> None:
@@ -99,10 +108,10 @@ def _yaml(file: File, found: Contents, *, named: bool) -> None:
 
     known = False
     for kind, node, findings in kinds.parts(file):
-        if kind in (kinds.UNKNOWN, kinds.DASHBOARD) and not (named and findings):
+        if kind in (kinds.UNKNOWN, kinds.DASHBOARD) and not (named and (findings or kind == kinds.DASHBOARD)):
             continue
         known = True
-        found.findings += findings
+        found.findings += findings if kind != kinds.DASHBOARD else [_not_json(file)]
         if kind == kinds.RULES:
             from watchkeeper.read.rules import rule_groups
 
@@ -117,9 +126,19 @@ def _yaml(file: File, found: Contents, *, named: bool) -> None:
             found.findings += faults
             found.alertmanagers += [configured] if configured else []
     if not known and named:
-        what = "nothing in it is known: no rules, no PrometheusRule, no Alertmanager configuration, no dashboard"
-        fix = "a rule file begins with `groups:`, an Alertmanager configuration has `route:` and `receivers:`"
-        found.findings.append(Finding("yaml/kind", what, Place(file.name, 1, 1), fix=fix))
+        found.findings.append(_unknown(file))
+
+
+def _unknown(file: File) -> Finding:
+    what = "nothing in it is known: no rules, no PrometheusRule, no Alertmanager configuration, no dashboard"
+    fix = "a rule file begins with `groups:`, an Alertmanager configuration has `route:` and `receivers:`"
+    return Finding("yaml/kind", what, Place(file.name, 1, 1), fix=fix)
+
+
+def _not_json(file: File) -> Finding:
+    what = "a dashboard in YAML" if file.text.lstrip()[:1] != "{" else "a dashboard without a model in its `spec`"
+    fix = "give it as JSON: that is what Grafana loads from files"
+    return Finding("yaml/kind", f"{what}: nothing in it is looked at", Place(file.name, 1, 1), fix=fix)
 
 
 def check(
@@ -137,11 +156,13 @@ def check(
         expressions=tuple(expressions),
         groups=tuple(contents.groups),
         alertmanagers=tuple(contents.alertmanagers),
+        boards=tuple(contents.dashboards),
     )
     findings = [*contents.findings, *run(project, RULES), *run(project, ACROSS)]
-    boards = tuple(expression for board in contents.dashboards for expression in board.expressions)
-    if boards:
-        findings += run(replace(project, expressions=boards, groups=()), RULES)
+    if contents.dashboards:
+        queries = tuple(expression for board in contents.dashboards for expression in board.expressions)
+        findings += run(replace(project, expressions=queries, groups=()), RULES)
+        findings += run(replace(project, expressions=queries), FILES)
     return project, sort(findings)
 
 

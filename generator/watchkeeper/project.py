@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from watchkeeper.pack import Pack
     from watchkeeper.proof.catalogue import Catalogue
     from watchkeeper.proof.routing import Config
+    from watchkeeper.read.dashboards import Dashboard
     from watchkeeper.render.grafana import Rendered
     from watchkeeper.settings import Settings
     from watchkeeper.subject import Expression, Group
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Project:
     """A pack, its settings, and what they become; or a part of it, for the checks that look at one part at a time.
 
-    `groups` are the rule files as checks see them, and `documents` as data.
+    `groups` are the rule files as checks see them, and `documents` as data. `dashboards` are those of definitions,
+    `boards` those of files.
     """
 
     pack: Pack
@@ -33,6 +35,7 @@ class Project:
     documents: tuple[tuple[GroupDefinition, dict[str, Any]], ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # relative path to text
     alertmanagers: tuple[Config, ...] = ()
+    boards: tuple[Dashboard, ...] = ()
 
 
 def panels_of(pack: Pack, dashboards: Iterable[Rendered]) -> dict[str, list[tuple[str, str, int]]]:

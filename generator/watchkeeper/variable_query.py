@@ -8,14 +8,18 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-_LABEL_VALUES = re.compile(r'\s*label_values\(\s*(?:(?P<expr>.*),)?\s*"?(?P<label>[\w.]+)"?\s*\)\s*\Z', re.DOTALL)
+_LABEL_VALUES = re.compile(r'\s*label_values\((?:(?P<expr>.*),)?\s*"?(?P<label>[^\s,(){}"]+)"?\s*\)\s*\Z', re.DOTALL)
 _RESULT = re.compile(r"\s*query_result\((?P<expr>.*)\)\s*\Z", re.DOTALL)
 
 
 class VariableQuery(NamedTuple):
-    """`label_values(expr, label)` or `query_result(expr)`, and where both stand in the text; empty without one."""
+    """`text`, which may be `label_values(expr, label)` or `query_result(expr)`, and where both stand in it.
+
+    They are empty where the query has none; the label too where it is a variable.
+    """
 
     path: tuple[str, ...]  # from the variable to the text
+    text: str
     expr: str
     expr_at: int
     label: str
@@ -23,7 +27,7 @@ class VariableQuery(NamedTuple):
 
 
 def variable_query(variable: dict[str, Any]) -> VariableQuery | None:
-    """Return what a query variable asks for, None where that is nothing with an expression or a label."""
+    """Return what a query variable asks for, None where that is no text."""
     query = variable.get("query")
     path: tuple[str, ...] = ("query",)
     for key in ("spec", "query"):  # the first is there in the v2 resource alone
@@ -34,9 +38,9 @@ def variable_query(variable: dict[str, Any]) -> VariableQuery | None:
     match = _LABEL_VALUES.match(query)
     found = match or _RESULT.match(query)
     if found is None:
-        return None
+        return VariableQuery(path, query, "", 0, "", 0)
     expr = found["expr"] or ""
     label, label_at = (match["label"], match.start("label")) if match else ("", 0)
     text = expr.strip()
     at = found.start("expr") + len(expr) - len(expr.lstrip()) if text else 0
-    return VariableQuery(path, text, at, label, label_at)
+    return VariableQuery(path, query, text, at, "" if "$" in label or "[[" in label else label, label_at)

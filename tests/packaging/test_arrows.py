@@ -52,14 +52,14 @@ TOOL = {
     "ruler.unit": "ruler engine promql read.loader yaml | findings ruler.arrays numpy",
     # Also behind `watchkeeper test`, which starts without the rest.
     "read.loader": "yaml",
-    "read": "findings names promql proof read.loader subject variable_query | yaml",
+    "read": "dashboard_models drawn findings names promql proof read.loader subject variable_query | yaml",
     "read.alertmanager": "engine findings names promql proof read read.loader subject",
     "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
     # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.
     "checks.__init__": "| findings project",
-    "project": "| model pack proof render settings subject",
+    "project": "| model pack proof read render settings subject",
     "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
     "files": "checks.__init__ contract findings pack project proof read"
     " | read.alertmanager read.scrape settings subject waivers",
@@ -67,7 +67,9 @@ TOOL = {
     " | settings",
     "remembered": "cache",
     "variable_query": "",
-    "checks": "contract findings model names project promql proof render runbook schemas ruler subject",
+    "dashboard_models": "",
+    "drawn": "dashboard_models",
+    "checks": "contract drawn findings model names project promql proof render runbook schemas ruler subject",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.

@@ -54,12 +54,21 @@ BOARDS = (
     "dashboard_ref_id",
     "dashboard_layout",
     "dashboard_variable",
+    "dashboard_legend",
+    "dashboard_threshold",
     "dashboard_unit",
     "dashboard_datasource",
     "dashboard_schema",
     "dashboard_size",
     "dashboard_feature",
     "text_unicode",
+)
+
+# Look at the dashboards of files, and at the rules that are read with them.
+FILES = (
+    "dashboard_variable",
+    "dashboard_legend",
+    "dashboard_threshold",
 )
 
 # Compare rules, and routes with rules, of all groups.
@@ -97,7 +106,7 @@ PACK = (
 )
 
 # Of definitions: what is given a project that holds no more than one group or dashboard, and what sees all of it. Files
-# have RULES and ACROSS alone.
+# have RULES, FILES and ACROSS alone.
 PARTS = (*RULES, *BOARDS)
 WHOLE = (*ACROSS, *PACK)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding, nearest
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
     from watchkeeper.findings import Place
     from watchkeeper.project import Project
+    from watchkeeper.read.dashboards import Dashboard
     from watchkeeper.render.grafana import Rendered
+    from watchkeeper.subject import Text
 
 ID = "dashboard/variable"
 
@@ -36,6 +39,8 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each variable of each dashboard with which something is wrong."""
     for dashboard in project.dashboards:
         yield from _check(dashboard)
+    for board in project.boards:
+        yield from _of_file(board)
 
 
 def _check(dashboard: Rendered) -> Iterator[Finding]:
@@ -72,6 +77,51 @@ def _check(dashboard: Rendered) -> Iterator[Finding]:
                 fix=f'use it, such as {name}=~"${name}", or take it out',
                 severity="warning",
             )
+
+
+def _of_file(board: Dashboard) -> Iterator[Finding]:
+    """Look at the queries alone: whether a variable is there for a link, or for a panel's title, no one can tell."""
+    uses: dict[str, list[tuple[bool, str, Text, tuple[int, int]]]] = {}
+    for owner, text, known in board.texts:
+        if "$" in text.value or "[[" in text.value:
+            for name, span, quoted in _undefined(text.value, board.variables):
+                if known or not name.startswith("__"):  # another data source may know others
+                    uses.setdefault(name, []).append((quoted, owner, text, span))
+    for name, found in uses.items():
+        quoted, owner, text, span = min(found, key=itemgetter(0))  # where it is worst
+        more = len(found) - 1
+        others = f", {more} more time{'s' if more > 1 else ''} in this dashboard" if more else ""
+        near = nearest(name, sorted({*board.variables, *BUILT_IN} if name.startswith("__") else board.variables))
+        why = "Grafana leaves the text as it is, and " + (
+            "the label is compared with that" if quoted else "Prometheus refuses the query"
+        )
+        yield text.finding(
+            ID,
+            f"{owner} uses the variable ${name}, which is not defined{others}{near}",
+            *span,
+            why=why,
+            fix="define it in the dashboard's variables, or correct the name",
+            severity="warning" if quoted else "error",
+        )
+
+
+# A comment, a string, or a variable outside of both.
+_PART = re.compile(
+    rf"""\#[^\n]*|(?P<string>"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'|`[^`]*`)|{_USE.pattern}""", re.DOTALL
+)
+
+
+def _undefined(text: str, defined: frozenset[str]) -> Iterator[tuple[str, tuple[int, int], bool]]:
+    """Yield the variables of a query that are not there: the name, the place, and whether it is in a string."""
+    for part in _PART.finditer(text):
+        if part[0].startswith("#"):
+            continue
+        quoted = part["string"] is not None
+        for use in _USE.finditer(text, *part.span()):
+            name = use[1] or use[2] or use[3]
+            known = name in defined or name in BUILT_IN or name.startswith("__auto_interval")
+            if not known and f"(?P<{name}>" not in text:  # what label_replace takes out of a label
+                yield name, use.span(), quoted
 
 
 def _variables(model: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ def findings(language, example, folder):
     if language == "python":
         return findings_of_definitions(example, folder)
     # One file, or several: each begins with a comment that is its name.
-    parts = re.split(r"^# (\w+\.ya?ml)\n", example, flags=re.MULTILINE)
+    parts = re.split(r"^# (\w+\.(?:ya?ml|json))\n", example, flags=re.MULTILINE)
     files = dict(zip(parts[1::2], parts[2::2], strict=True)) if len(parts) > 1 else {f"example.{language}": example}
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
