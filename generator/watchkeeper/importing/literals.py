@@ -14,6 +14,10 @@ WIDTH = 120
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WORDS = re.compile(r"[^ \n]*(?: +|\n)|[^ \n]+")
 _PARTS = re.compile(r"[^,|]*[,|]|[^,|]+")  # of a word too long for a line: a regular expression, a list of labels
+# What reads better at the beginning of a line than at the end of one, and what belongs to what is around it.
+_SETS = frozenset(("and", "or", "unless"))
+_BINARY = frozenset((*_SETS, "+", "-", "*", "/", "%", "^", "<", "<=", ">", ">=", "==", "!="))
+_MODIFIERS = frozenset(("on", "ignoring", "by", "without", "group_left", "group_right", "bool"))
 
 
 def width(text: str) -> int:
@@ -81,7 +85,7 @@ def _pieces(text: str, room: int) -> Iterator[str]:
     held: list[str] = []
     for word in _words(text, room):
         while held and width(literal("".join(held) + word)) > room:
-            number = _break(held)
+            number = _break(held, word)
             yield literal("".join(held[:number]))
             held = held[number:]
         held.append(word)
@@ -92,16 +96,23 @@ def _pieces(text: str, room: int) -> Iterator[str]:
         yield literal("".join(held))
 
 
-def _break(words: list[str]) -> int:
-    """Return how many words fill a line: all, or over half of it where fewer parentheses are open."""
-    depths: list[tuple[int, int]] = []
+def _break(words: list[str], after: str) -> int:
+    """Return how many words fill a line: over a third of it, outside of parentheses, before an operator."""
+    ends: list[tuple[int, int, int]] = []
     depth = at = 0
-    for word in words:
-        depth += word.count("(") - word.count(")")
+    for word, behind in zip(words, [*words[1:], after], strict=True):
+        depth += word.count("(") + word.count("{") - word.count(")") - word.count("}")
         at += len(word)
-        depths.append((depth, at))
-    least = min(depth for depth, end in depths if 2 * end >= at)
-    return max(number for number, (depth, end) in enumerate(depths, 1) if 2 * end >= at and depth == least)
+        ends.append((depth, _parting(word.rstrip(), behind.rstrip()), at))
+    full = [number for number, (_, _, end) in enumerate(ends, 1) if 3 * end >= at]
+    return min(full, key=lambda number: (*ends[number - 1][:2], -number))
+
+
+def _parting(word: str, behind: str) -> int:
+    """Return how bad it is to part two words."""
+    if behind in _BINARY:
+        return 0 if behind in _SETS else 1
+    return 3 if word in _BINARY or word in _MODIFIERS or behind in _MODIFIERS else 2
 
 
 def _words(text: str, room: int) -> Iterator[str]:

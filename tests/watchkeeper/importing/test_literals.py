@@ -70,6 +70,12 @@ def test_a_long_text_is_broken_behind_spaces():
     assert all(line.startswith('        "word') for line in lines[1:-1])
 
 
+def test_promql_is_broken_before_operators_outside_of_parentheses():
+    side = "sum by (cluster, instance) (rate(some_rather_long_metric_total[5m]))"
+    lines = argument("expr=", f"{side} / on (cluster, instance) {side} > 0.5", "    ")
+    assert lines[1:-1] == [f'        "{side} "', f'        "/ on (cluster, instance) {side} > 0.5"']
+
+
 def test_a_long_list_is_broken_behind_its_commas():
     lines = argument("expr=", "sum by (" + ",".join(f"label_{n}" for n in range(40)) + ") (x)", "    ")
     assert all(len(line) <= WIDTH for line in lines)

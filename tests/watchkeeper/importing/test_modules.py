@@ -279,6 +279,12 @@ def test_no_comment_is_lost_or_made(text, data):
     assert [proof.group_data(group) for group in groups] == rendered(code)
 
 
+def test_the_header_of_a_generated_file_is_not_true_of_a_module():
+    groups, file = read((Path(__file__).parents[3] / "rules" / "gpu_memory.yaml").read_text())
+    assert len(comments(file)) == 2
+    assert python_comments(module(file, groups, comments(file), "Rules.")) == Counter()
+
+
 @pytest.mark.parametrize(
     ("comment", "expected"),
     [
