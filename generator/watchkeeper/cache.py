@@ -28,32 +28,22 @@ import importlib.util
 import itertools
 import json
 import os
-import stat
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from watchkeeper.states import FOLDER, RECORDS, SPECIAL, TICK, names_in, state_of
 
-FOLDER = ".watchkeeper_cache"
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from watchkeeper.states import State
+
+    News = tuple[dict[str, State], dict[str, list[str] | None], bool]
 
 # What differs between two runs in one shell, and means nothing to definitions.
 _NOISE = {"_", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "OLDPWD", "PWD", "SHLVL"}
-
-# What a run itself adds to folders.
-_OURS = {"__pycache__", FOLDER}
-
-# What a file was: where nothing is there, None.
-State = list[int] | None
-News = tuple[dict[str, State], dict[str, list[str] | None], bool]
-_FOLDER = [0]
-_SPECIAL = [1]  # a device, pipe or socket: its content is not to be known
-
-# Clocks of file systems run behind by up to a tick of the kernel.
-TICK = 20_000_000
-
 
 # What leads to more than files, as Python's audit events are called.
 _BEYOND = {
@@ -108,7 +98,7 @@ class Recorder:
         name = _absolute(_source(name))
         if name not in self.files:
             state = self.files[name] = state_of(name)
-            if name.startswith(("/proc/", "/sys/")) or (state == _SPECIAL and name != os.devnull):
+            if name.startswith(("/proc/", "/sys/")) or (state == SPECIAL and name != os.devnull):
                 self.beyond = True
 
     def news(self, files: int, folders: int) -> News:
@@ -139,14 +129,14 @@ class Cache:
     def __init__(self, root: Path, definitions: str, out: Path) -> None:
         self.root, self.definitions, self.out = root, definitions, out
         name = hashlib.sha256(os.fsencode(f"{definitions}\0{out.resolve()}")).hexdigest()[:16]
-        self.path = root / FOLDER / f"{name}.json"
+        self.path = root / RECORDS / f"{name}.json"
         self._folder = os.getcwd()  # noqa: PTH109 - a string is what is kept
         self._key = self._circumstances()  # before loading puts the project's folder on sys.path
 
     def fresh(self) -> str:
         """Return the message of the last run where nothing differs since, else an empty string."""
         try:
-            if state_of(str(self.path)) in (None, _SPECIAL):
+            if state_of(str(self.path)) in (None, SPECIAL):
                 return ""  # a pipe would hang
             record = json.loads(self.path.read_text(encoding="utf-8"))
             same = record["key"] == self._key
@@ -166,7 +156,7 @@ class Cache:
             written = {str(self.out.resolve() / name): None for name in outputs}
             made = {path: state_of(path, os.lstat) for path in written}
             folders = {path: names_in(path) for path in recorder.folders}
-            if files is None or not all(made.values()) or _SPECIAL in made.values():
+            if files is None or not all(made.values()) or SPECIAL in made.values():
                 return
             ours = {self.path.parent, *(parent for path in map(Path, made) for parent in (path, *path.parents))}
             for path, names in folders.items():
@@ -205,25 +195,6 @@ class Cache:
         return [*where, sys.version, sys.executable, list(sys.path), secret]
 
 
-def state_of(path: str, look: Callable[[str], os.stat_result] = os.stat) -> State:
-    """Return what tells one content of a file from another without reading it, None where there is none."""
-    try:
-        found = look(path)
-    except (OSError, ValueError):  # a name with a zero byte is none
-        return None
-    if stat.S_ISREG(found.st_mode):
-        return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-    return _FOLDER if stat.S_ISDIR(found.st_mode) else _SPECIAL
-
-
-def names_in(path: str) -> list[str] | None:
-    """Return the names in a folder, None where there is none."""
-    try:
-        return sorted(name for name in os.listdir(path) if name not in _OURS)  # noqa: PTH208 - as for state_of
-    except (OSError, ValueError):
-        return None
-
-
 def _hash(names: list[str] | None) -> str:
     return "" if names is None else hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
 
@@ -252,4 +223,4 @@ def _on_disk(path: str) -> str:
     """Return the file that holds a module: the path itself, or the archive that it leads into."""
     while state_of(path) is None and path != os.path.dirname(path):  # noqa: PTH120 - as above
         path = os.path.dirname(path)  # noqa: PTH120 - as above
-    return "" if state_of(path) == _FOLDER else path
+    return "" if state_of(path) == FOLDER else path

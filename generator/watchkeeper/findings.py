@@ -85,7 +85,7 @@ def sort(findings: Sequence[Finding]) -> list[Finding]:
 def to_text(finding: Finding, *, colour: bool = False) -> str:
     """Return `file:line:column: error[check] message` with excerpt, reason and fix on the lines below."""
     bold, hue, dim, off = ("\x1b[1m", _HUES[finding.severity], "\x1b[2m", "\x1b[0m") if colour else ("", "", "", "")
-    where = f"{bold}{finding.place}:{off} " if finding.place else ""
+    where = f"{bold}{printable(str(finding.place))}:{off} " if finding.place else ""
     lines = [f"{where}{hue}{finding.severity}[{finding.check}]{off} {printable(finding.message)}"]
     if finding.excerpt:
         source, carets = finding.excerpt.lines()
@@ -101,6 +101,8 @@ _HUES = {"error": "\x1b[31m", "warning": "\x1b[33m", "note": "\x1b[36m"}
 
 def printable(text: str) -> str:
     """Return text with control characters and lone surrogates escaped: what is printed must not steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(
         c if c == "\t" or (c.isprintable() and not "\ud800" <= c <= "\udfff") else ascii(c)[1:-1] for c in text
     )

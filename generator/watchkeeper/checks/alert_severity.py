@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import Finding, nearest
-from watchkeeper.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +27,18 @@ _USUAL = ("critical", "warning", "emergency", "information")
 
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each alert whose severity or team routing would not know."""
+    if project.pack.alerts:
+        yield from _of_definitions(project)
+    for group in project.groups:
+        if group.definition is None:
+            for rule in group.rules:
+                if rule.is_alert:
+                    yield from _of_file(rule)
+
+
+def _of_definitions(project: Project) -> Iterator[Finding]:
+    from watchkeeper.model import Severity  # which anyone's files do without
+
     severities, teams = [str(s) for s in Severity], project.settings.teams
     for alert in project.pack.alerts.values():
         if alert.severity not in severities:
@@ -41,11 +52,6 @@ def check(project: Project) -> Iterator[Finding]:
             what = f'alert {alert.name}: unknown team "{alert.team}"{nearest(alert.team, teams)}'
             fix = f"one of {', '.join(teams)}, or add it to teams in [tool.watchkeeper]"
             yield Finding(ID, what, alert.place, why=_NOBODY, fix=fix)
-    for group in project.groups:
-        if group.definition is None:
-            for rule in group.rules:
-                if rule.is_alert:
-                    yield from _of_file(rule)
 
 
 def _of_file(rule: Rule) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.model import Recording
 from watchkeeper.promql import nodes
 from watchkeeper.promql.functions import SCALAR
 from watchkeeper.proof.shape import COMPARISONS
@@ -32,8 +31,9 @@ def check(project: Project) -> Iterator[Finding]:
 
     for group in project.groups:
         for rule in group.rules:
-            if isinstance(rule.definition, Recording) and rule.definition.unit:
-                yield from _recorded(rule.expression, rule.definition.unit, project.catalogue)
+            unit = getattr(rule.definition, "unit", "")  # an alert has none
+            if unit:
+                yield from _recorded(rule.expression, unit, project.catalogue)
 
 
 def _recorded(expression: Expression, unit: str, catalogue: Catalogue) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import Finding
-from watchkeeper.model import Alert
 from watchkeeper.promql import nodes
 
 if TYPE_CHECKING:
@@ -29,6 +28,10 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _of_definitions(project: Project) -> Iterator[Finding]:
+    if not project.pack.groups:
+        return
+    from watchkeeper.model import Alert  # which anyone's files do without
+
     first: dict[object, Definition] = {}
     for group in project.pack.groups:
         for rule in group.rules:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ATOMS = r"(?:(?:[\w.]|\\[dDsSwW!-/:-@\[-`{-~])[*+?]?|[^\w.\\*+?{}()\[\]\ud800-\udfff])*"
 _PLAIN = re.compile(rf"{_ATOMS}(?:\((?:\?:)?{_ATOMS}\)[*+?]?{_ATOMS})*")
 _LITERAL = re.compile(r"[^\\*+?{}()\[\].|^$]*")
+# Words, dots and bars, and repetitions that need one of something: what is everyday, and has no need of RE2.
+_SOMETHING = re.compile(r"(?:\w(?![*?{])|\.\+)[^\\()\[|]*(?:\|(?:\w(?![*?{])|\.\+)[^\\()\[|]*)*")
 
 # Go's limit on the height of a pattern's tree is 1,000 (regexp/syntax, maxHeight); each group is one level or more.
 _MAX_GROUPS = 998
@@ -57,6 +59,8 @@ def matches_empty(pattern: str) -> bool:
     """Whether a pattern that `check` passes matches the empty string as a whole, as label matchers match."""
     if _LITERAL.fullmatch(pattern):
         return not pattern
+    if _SOMETHING.fullmatch(pattern):
+        return False
     re2 = _re2()
     if re2 is not None and len(pattern) < _LONG:
         return bool(re2.fullmatch(_renamed(pattern), "", _options(re2)))

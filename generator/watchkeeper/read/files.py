@@ -12,7 +12,9 @@ from watchkeeper.read.source import File
 if TYPE_CHECKING:
     from watchkeeper.findings import Excerpt
 
-__all__ = ["Unreadable", "load"]
+__all__ = ["STANDARD_INPUT", "Unreadable", "load"]
+
+STANDARD_INPUT = "-"
 
 LARGEST = 64 << 20  # bytes
 
@@ -29,10 +31,13 @@ class Unreadable(Exception):  # noqa: N818 - nothing went wrong here: the file i
 
 
 def load(path: str | os.PathLike[str]) -> File:
-    """Return a file's text. Raises Unreadable for what is missing, no regular file, too large, or no UTF-8 text."""
+    """Return a file's text, of `-` what is on standard input.
+
+    Raises Unreadable for what is missing, no regular file, too large, or no UTF-8 text.
+    """
     name = os.fspath(path)
     try:
-        raw = _read(name)
+        raw = _standard_input() if name == STANDARD_INPUT else _read(name)
     except (OSError, ValueError) as error:  # a ValueError for a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         fix = "name a file, or a folder that holds files" if isinstance(error, FileNotFoundError) else ""
@@ -64,15 +69,28 @@ def _read(path: str) -> bytes:
             kind = next((word for test, word in _KINDS if test(status.st_mode)), "no regular file")
             raise Unreadable(f"this is {kind}", Place(path), fix="name a regular file")
         if status.st_size > LARGEST:
-            fix = "split it: rules are read a group at a time, so that nothing is lost"
-            message = f"the file is larger than {LARGEST >> 20} MiB: {status.st_size >> 20} MiB"
-            raise Unreadable(message, Place(path), fix=fix)
-        raw = bytearray()
-        while (piece := os.read(descriptor, 1 << 24)) and len(raw) <= LARGEST:  # a file of /proc has no size
-            raw += piece
-        return bytes(raw)
+            raise _too_large(path, f": {status.st_size >> 20} MiB")
+        return _all_of(descriptor, path)  # not by its size: a file of /proc has none
     finally:
         os.close(descriptor)
+
+
+def _standard_input() -> bytes:
+    return _all_of(0, STANDARD_INPUT)
+
+
+def _all_of(descriptor: int, name: str) -> bytes:
+    raw = bytearray()
+    while piece := os.read(descriptor, 1 << 24):
+        raw += piece
+        if len(raw) > LARGEST:
+            raise _too_large(name)
+    return bytes(raw)
+
+
+def _too_large(name: str, size: str = "") -> Unreadable:
+    fix = "split it: rules are read a group at a time, so that nothing is lost"
+    return Unreadable(f"the file is larger than {LARGEST >> 20} MiB{size}", Place(name), fix=fix)
 
 
 _KINDS = (
