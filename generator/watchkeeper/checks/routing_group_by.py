@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
     from watchkeeper.proof.carried import Alert
+    from watchkeeper.proof.catalogue import Catalogue
     from watchkeeper.proof.routing import Config, Route
     from watchkeeper.proof.survey import Survey
 
@@ -29,8 +30,8 @@ def check(project: Project) -> Iterator[Finding]:
         for route, alerts in _grouped(config, found).items():
             for label in route.group_by or ():
                 if alerts and label.value != "..." and all(a.label(label.value) == ABSENT for a in alerts):
-                    names = sorted({"alertname"}.union(*(alert.own for alert in alerts)))
-                    near = get_close_matches(label.value, names, 1, cutoff=0.8)
+                    names = set().union(*(_labels(alert, project.catalogue) for alert in alerts))
+                    near = get_close_matches(label.value, sorted(names), 1, cutoff=0.8)
                     hint = f'; did you mean "{near[0]}"?' if near else ""
                     what = f'{route} groups by "{label.value}", which none of its {len(alerts)} alerts given carries'
                     yield label.finding(
@@ -43,6 +44,15 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 _UNLESS = "; leave it where external_labels or alert relabelling add this one"
+
+
+def _labels(alert: Alert, catalogue: Catalogue) -> set[str]:
+    """Return labels that an alert may carry, as far as they can be listed."""
+    names = {"alertname", *alert.own}
+    expression = alert.rule.expression if alert.rule else None
+    if expression is not None and expression.tree is not None:
+        names |= expression.flow(catalogue).of(expression.tree).names() or frozenset()
+    return names
 
 
 def _grouped(config: Config, found: Survey) -> dict[Route, list[Alert]]:

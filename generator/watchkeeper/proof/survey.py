@@ -79,7 +79,7 @@ class Survey:
                 # Names of alerts are alike: KubePodNotReady, KubeNodeNotReady.
                 near = get_close_matches(value, sorted(values), 1, 0.93 if matcher.name == "alertname" else 0.7)
                 if near:
-                    return f'{matcher.name} "{near[0]}"'
+                    return f'{matcher.name}="{near[0]}"'
         return ""
 
 

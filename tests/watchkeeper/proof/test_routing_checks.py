@@ -62,11 +62,11 @@ def test_a_value_that_no_alert_has(findings):
 def test_a_value_mistyped(findings):
     assert findings(config('severity="critcal"'), TWO) == [
         ("warning", "routing/matcher",
-         'no alert has what severity="critcal" asks for; did you mean severity "critical"?', 'severity="critcal"'),
+         'no alert has what severity="critcal" asks for; did you mean severity="critical"?', 'severity="critcal"'),
     ]  # fmt: skip
     assert findings(config('severity=~"critcal|warning"', 'severity="critical"'), TWO) == [
         ("warning", "routing/matcher",
-         'no alert has what severity=~"critcal|warning" asks for; did you mean severity "critical"?',
+         'no alert has what severity=~"critcal|warning" asks for; did you mean severity="critical"?',
          'severity=~"critcal|warning"'),
     ]  # fmt: skip
 
@@ -185,6 +185,11 @@ def test_a_receiver_without_a_route(findings):
 
 
 def test_grouping_by_a_label_that_no_alert_has(findings):
+    of_expression = alerts(("A", "sum by (instance) (x) > 1", ""))
+    grouped = "route: {receiver: tickets, group_by: [instnace], routes: [{receiver: pager, continue: true}]}" + TAIL
+    ((severity, _, message, _),) = findings(grouped, of_expression)
+    assert severity == "warning"
+    assert message.endswith('did you mean "instance"?')
     tree = "route:\n  receiver: tickets\n  group_by: [alertname, severty, region]\n" + TAIL  # fmt: skip
     rules = alerts(("A", "sum(x) > 1", "severity: critical"))
     assert [one[:2] + one[3:] for one in findings(tree, rules) if one[1] != "routing/receiver"] == [
@@ -226,7 +231,7 @@ PAIR = alerts(
            'severity="fatal"')]),
         ('severity="critical"', 'severity="info"', "instance",
          [("warning", "is a target of the inhibition", 'severity="info"')]),
-        ('severity="critical"', 'severity=~"warn"', "instance", [("warning", 'did you mean severity "warning"?',
+        ('severity="critical"', 'severity=~"warn"', "instance", [("warning", 'did you mean severity="warning"?',
                                                                     'severity=~"warn"')]),
         ('alertname="InfoInhibitor"', 'severity="warning"', "instance",
          [("note", "is a source of the inhibition", 'alertname="InfoInhibitor"')]),
