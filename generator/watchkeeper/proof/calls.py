@@ -24,8 +24,8 @@ from watchkeeper.proof.facts import (
     variable,
 )
 from watchkeeper.proof.matchers import effect, has_variable
-from watchkeeper.proof.matching import bare
 from watchkeeper.proof.relabel import any_label, label_join, label_replace, texts
+from watchkeeper.proof.shape import bare
 from watchkeeper.proof.values import constant, point
 
 TYPE_CHECKING = False

@@ -32,11 +32,12 @@ from watchkeeper.proof.facts import (
     unknown_series,
     variable,
 )
-from watchkeeper.proof.joins import ARITHMETIC, TRUTH, joined
+from watchkeeper.proof.joins import TRUTH, joined
 from watchkeeper.proof.matchers import selected
-from watchkeeper.proof.matching import COMPARISONS, PICKS, at_odds, never_match, set_operation
+from watchkeeper.proof.matching import at_odds, never_match, set_operation
 from watchkeeper.proof.relabel import any_label, texts
-from watchkeeper.proof.values import MIRRORED, compared, constant, is_empty
+from watchkeeper.proof.shape import ARITHMETIC, COMPARISONS, MIRRORED, SAMPLES
+from watchkeeper.proof.values import compared, constant, is_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def never_true(_: object, node: Binary, label: str) -> str:  # noqa: ARG001 - re
 def _aggregate(flow: Flow, node: Aggregate) -> Labels:
     inner = flow.of(node.expr)
     op = node.op
-    if op in PICKS:
+    if op in SAMPLES:
         return inner
     branches = inner.branches
     if node.variables:

@@ -19,8 +19,9 @@ from watchkeeper.proof.facts import (
     not_on,
     physical,
 )
-from watchkeeper.proof.matching import COMPARISONS, Names, met, never_match
+from watchkeeper.proof.matching import Names, met, never_match
 from watchkeeper.proof.relabel import any_label
+from watchkeeper.proof.shape import ARITHMETIC, COMPARISONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from watchkeeper.proof.branches import Bounds, Cause
     from watchkeeper.proof.facts import Fact
 
-ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "^", "atan2"})
 TRUTH: Bounds = (0.0, False, 1.0, False)
 
 

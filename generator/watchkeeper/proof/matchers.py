@@ -112,7 +112,7 @@ def effect(op: str, value: str) -> tuple[bool, bool, str]:
         if op == "=":
             return value != "", value == "", value
         return value == "", False, ""
-    pattern = bare(value)
+    pattern = unanchored(value)
     empty = matches(pattern, "")
     if empty is None:
         return False, False, ""
@@ -125,7 +125,7 @@ def effect(op: str, value: str) -> tuple[bool, bool, str]:
     return empty, pattern in {".+", "(.+)"}, ""
 
 
-def bare(pattern: str) -> str:
+def unanchored(pattern: str) -> str:
     """A pattern without anchors, which add nothing: matchers are anchored at both ends."""
     if pattern[:1] == "^" and "|" not in pattern:
         pattern = pattern[1:]
@@ -136,7 +136,7 @@ def bare(pattern: str) -> str:
 
 def alternatives(pattern: str) -> frozenset[str] | None:
     """The values that a pattern such as `a|b` matches; None where it is not that plain."""
-    body = bare(pattern)
+    body = unanchored(pattern)
     if body[:1] == "(" and body[-1:] == ")":
         body = body[3:-1] if body[:3] == "(?:" else body[1:-1]
     if not _ALTERNATIVES.fullmatch(body):
@@ -147,7 +147,7 @@ def alternatives(pattern: str) -> frozenset[str] | None:
 @lru_cache(maxsize=2000)
 def matches(pattern: str, value: str) -> bool | None:
     """Whether a pattern matches a value as a whole; None where that can't be told without doubt."""
-    pattern = bare(pattern)
+    pattern = unanchored(pattern)
     if has_variable(pattern):
         return None
     listed = alternatives(pattern)

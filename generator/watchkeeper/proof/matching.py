@@ -9,6 +9,7 @@ from __future__ import annotations
 from watchkeeper.promql import nodes
 from watchkeeper.proof.branches import Branch, Labels
 from watchkeeper.proof.facts import NAME, NEVER, SURE, both, physical, value_of
+from watchkeeper.proof.shape import COMPARISONS, SAMPLES, bare
 from watchkeeper.proof.values import hull, is_empty, overlap
 
 TYPE_CHECKING = False
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from watchkeeper.promql.nodes import Binary, VectorMatching
     from watchkeeper.proof.branches import Cause
     from watchkeeper.proof.facts import Fact
-
-# Aggregations that pick series and leave them as they are.
-PICKS = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
 class Conflict:
@@ -162,13 +159,6 @@ def set_operation(node: Binary, left: Labels, right: Labels, found: list[Cause])
     return left
 
 
-def bare(expr: nodes.Expr) -> nodes.Expr:
-    """An expression without the parentheses around it."""
-    while isinstance(expr, nodes.Paren):
-        expr = expr.expr
-    return expr
-
-
 def _same(one: nodes.Expr, other: nodes.Expr) -> bool:
     """Whether two expressions are the same; unequal lengths are not looked into, so that long chains take no time."""
     return type(one) is type(other) and one.end - one.start == other.end - other.start and one == other
@@ -188,7 +178,7 @@ def _excluded(node: Binary, left: Labels, right: Labels) -> bool:
     selector = inner.selector if isinstance(inner, nodes.MatrixSelector) else inner
     # Series of several names may agree in all other labels: then each side may be about another one.
     if isinstance(selector, nodes.Aggregate):
-        return selector.op not in PICKS and all(label.name != NAME for label in selector.grouping)
+        return selector.op not in SAMPLES and all(label.name != NAME for label in selector.grouping)
     return isinstance(selector, nodes.VectorSelector) and selector.metric_name is not None
 
 

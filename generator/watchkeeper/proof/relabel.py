@@ -19,7 +19,7 @@ from watchkeeper.proof.facts import (
     relabelled_perhaps,
     variable,
 )
-from watchkeeper.proof.matchers import bare, has_variable, matches
+from watchkeeper.proof.matchers import has_variable, matches, unanchored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def label_replace(node: Call, inner: Labels) -> Labels:
     given = texts(node.args[1:])
     if given is None or has_variable(given[0]) or has_variable(given[2]):
         return Labels(tuple([any_label(branch, node) for branch in inner.branches]), inner.cause, inner.bounds)
-    given[3] = bare(given[3])
+    given[3] = unanchored(given[3])
     return Labels(tuple([_replaced(branch, node, given) for branch in inner.branches]), inner.cause, inner.bounds)
 
 

@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from watchkeeper.proof.branches import Bounds
 
-MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ANY: Bounds = (-math.inf, False, math.inf, False)
 
 
