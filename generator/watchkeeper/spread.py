@@ -30,8 +30,10 @@ class ChildDied(Exception):  # noqa: N818 - it is what happened
     """A child ended while it worked, by os._exit in a definition, or for want of memory."""
 
 
-def spread(function: Callable[[Item], Result], items: Sequence[Item], recorder: Recorder) -> Iterator[Result]:
-    """Yield function(item) for each item, in order. What children read is noted in the recorder.
+def spread(
+    function: Callable[[Item], Result], items: Sequence[Item], recorder: Recorder | None = None
+) -> Iterator[Result]:
+    """Yield function(item) for each item, in order. What children read is noted in the recorder, if there is one.
 
     No thread, unlike concurrent.futures, whose locks an interruption from the keyboard finds half taken.
 
@@ -52,7 +54,7 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], recorder: 
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # a shell ignores it for what runs in the background
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word, since the parent says it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        recorder.forking = False
+        _forking(recorder, now=False)
         while number := os.read(queue, _NUMBER):  # each number to one child: these reads are atomic
             start = int.from_bytes(number, "little")
             results.send_bytes(_do(function, items[start : start + chunk], start, recorder))
@@ -60,19 +62,19 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], recorder: 
     children = []
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # till the children know what to do about it
     try:
-        recorder.forking = True
+        _forking(recorder, now=True)
         for _ in range(cores):
             ours, theirs = get_context("fork").Pipe(duplex=False)
             child = get_context("fork").Process(target=work, args=(theirs,), daemon=True)
             child.start()
             theirs.close()  # so that this end hears when the child is through
             children.append((child, ours))
-        recorder.forking = False
+        _forking(recorder, now=False)
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         yield from _in_order({ours for _, ours in children}, starts, recorder)
     finally:  # all done, or an interruption, or the caller wants no more: what is under way is of no use
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        recorder.forking = False
+        _forking(recorder, now=False)
         os.close(queue)
         for child, ours in children:
             child.kill()
@@ -80,9 +82,14 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], recorder: 
             ours.close()
 
 
-def _do(function: Callable[[Item], Any], items: Sequence[Item], start: int, recorder: Recorder) -> bytes:
+def _forking(recorder: Recorder | None, *, now: bool) -> None:
+    if recorder:
+        recorder.forking = now
+
+
+def _do(function: Callable[[Item], Any], items: Sequence[Item], start: int, recorder: Recorder | None) -> bytes:
     """Return, pickled: the first item's number, the results, what was read for them, and the error that ended it."""
-    files, folders = len(recorder.files), len(recorder.folders)
+    files, folders = (len(recorder.files), len(recorder.folders)) if recorder else (0, 0)
     done: list[Any] = []
     error = None
     try:
@@ -90,15 +97,15 @@ def _do(function: Callable[[Item], Any], items: Sequence[Item], start: int, reco
             done.append(function(item))  # noqa: PERF401 - what was done before an error counts
     except Exception as raised:  # noqa: BLE001 - the caller's to handle
         error = raised
-    return pickle.dumps((start, done, recorder.news(files, folders), error))
+    return pickle.dumps((start, done, recorder.news(files, folders) if recorder else None, error))
 
 
-def _in_order(working: set[Connection], starts: range, recorder: Recorder) -> Iterator[Any]:
+def _in_order(working: set[Connection], starts: range, recorder: Recorder | None) -> Iterator[Any]:
     arrived: dict[int, tuple[list[Any], Exception | None]] = {}
     for start in starts:
         while start not in arrived:
             if not working:
-                raise ChildDied("a process that made dashboards ended before it was done")
+                raise ChildDied("a process that did a part of the work ended before it was done")
             for connection in cast("list[Connection]", wait(list(working))):
                 try:
                     first, done, news, error = pickle.loads(connection.recv_bytes())  # noqa: S301 - our own child's
@@ -106,7 +113,8 @@ def _in_order(working: set[Connection], starts: range, recorder: Recorder) -> It
                     working.discard(connection)
                     continue
                 arrived[first] = done, error
-                recorder.add(news)
+                if recorder:
+                    recorder.add(news)
         results, error = arrived.pop(start)
         yield from results
         if error:

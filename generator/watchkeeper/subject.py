@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from watchkeeper.findings import Excerpt, Finding, Place
@@ -80,6 +81,9 @@ class Expression:
         "_flow", "_kinds", "error", "in_dashboard", "is_variable", "label", "legend", "nodes", "owner", "source",
         "text", "tree",
     )  # fmt: skip
+    tree: Expr | None
+    nodes: tuple[Node, ...]
+    error: ParseError | None
 
     def __init__(
         self,
@@ -99,17 +103,20 @@ class Expression:
         self.is_variable = is_variable
         self.legend = legend
         self.label = label
-        self.tree: Expr | None = None
-        self.nodes: tuple[Node, ...] = ()
-        self.error: ParseError | None = None
         self._flow: Flow | None = None
         self._kinds: dict[type[Node], list[Any]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Parse when tree, nodes or error are first asked for: in another process, where the work is spread."""
+        if name not in ("tree", "nodes", "error"):
+            raise AttributeError(name)
         try:
-            self.tree = parse(text, variables=in_dashboard)
-        except ParseError as error:
-            self.error = error
-        else:
+            self.tree = parse(self.text, variables=self.in_dashboard)
             self.nodes = tuple(walk(self.tree))
+            self.error = None
+        except ParseError as error:
+            self.tree, self.nodes, self.error = None, (), error
+        return getattr(self, name)
 
     def of(self, kind: type[SomeNode]) -> Sequence[SomeNode]:
         """Return the nodes of exactly this kind, parents before children: sorted once for all checks."""
@@ -211,6 +218,12 @@ class Group:
         self.limit = limit
         self.definition = definition
         self.rules: list[Rule] = []
+
+    def part(self, rules: list[Rule]) -> Group:
+        """Return the group with these of its rules alone, to be looked at by themselves."""
+        part = copy(self)
+        part.rules = rules
+        return part
 
     @property
     def interval_ms(self) -> int | None:
