@@ -61,12 +61,12 @@ class Expressions:
             self.absent,
             self.counted,
             self.quantile,
-            self.info,
+            *(self.info,) * 3,
             self.scaled,
             self.wrapped,
             *(self.at_odds,) * 4,
             *(self.named,) * 4,
-            *(self.valued,) * 2,
+            *(self.valued,) * 3,
             self.source,
         )
         return random.choice(makers)(depth - 1)
@@ -178,7 +178,7 @@ class Expressions:
         op = random.choice(("and", "unless", "and", "*", "=="))
         return random.choice((
             f"({one} or {two}) {op} on ({label}) ({three})", f"sum by ({label}) ({one} or {two}) {op} ({three})",
-            f"({one}) {op} ({two})", f"({one}) {op} on (job, {label}) max by (job, {label}) ({two} or {three})",
+            f"({three}) {op} on ({label}) ({one} or {two})", f"({one}) {op} ({two})", f"({one}) {op} on (job, {label}) max by (job, {label}) ({two} or {three})",
             f"(({one}) and ({two})) {op} ({three})", f"({one}) {op} ignoring ({label}) ({two})",
         ))  # fmt: skip
 
