@@ -152,14 +152,17 @@ class Labels:
 
     def label(self, name: str) -> Fate:
         """What becomes of a label over all branches: guaranteed if it is in each, impossible if it is in none."""
-        branches = self.branches
-        if len(branches) == 1:
-            return branches[0].label(name)
-        facts = [branch.fact(name) for branch in branches]
+        if len(self.branches) == 1:
+            return self.branches[0].label(name)
+        status, fact = self.decisive(name)
+        return Fate(STATUSES[status], fact, name, self.branches[0].source)
+
+    def decisive(self, name: str) -> tuple[int, Fact]:
+        """How sure a label is over all branches, and the fact that this is due to, with its node."""
+        facts = [branch.fact(name) for branch in self.branches]
         lowest = min(facts, key=_status)
-        highest = max(facts, key=_status)
-        status = STATUSES[lowest[0] if lowest[0] == highest[0] else MAYBE]
-        return Fate(status, lowest, name, branches[facts.index(lowest)].source)
+        status = lowest[0] if lowest[0] == max(facts, key=_status)[0] else MAYBE
+        return status, self.branches[facts.index(lowest)].pin(lowest)
 
     def names(self) -> frozenset[str] | None:
         """All labels that can be there, the metric name aside; None where that may be any."""

@@ -3,15 +3,15 @@
 # ruff: noqa: ARG001  (reasons are called alike, whatever they look at)
 from __future__ import annotations
 
+from watchkeeper.promql.nodes import VectorSelector
 from watchkeeper.proof.branches import Fate
-from watchkeeper.proof.facts import MAYBE, NEVER, STATUSES, SURE, declares, either, undeclared
+from watchkeeper.proof.facts import MAYBE, NEVER, STATUSES, SURE, declares, either, included, matched, undeclared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from watchkeeper.contract import Metric
-    from watchkeeper.promql.nodes import VectorSelector
     from watchkeeper.proof.branches import Labels
     from watchkeeper.proof.facts import Fact
 
@@ -119,4 +119,15 @@ def _kept(_: object, node: VectorSelector, label: str) -> str:
 
 
 def _lost(labels: Labels, node: VectorSelector, label: str) -> str:
-    return f"in the rule that records {node.metric_name}, {labels.label(label).reason}"
+    """The rule that is to blame may stand behind many others, so this goes there step by step."""
+    rule = node.metric_name
+    fact = labels.decisive(label)[1]
+    while True:
+        _, why, decided_by, detail = fact
+        if why is _lost and isinstance(decided_by, VectorSelector):
+            rule = decided_by.metric_name
+            fact = detail.decisive(label)[1]
+        elif why is matched or why is included:
+            fact = detail
+        else:
+            return f"in the rule that records {rule}, {why(detail, decided_by, label)}"

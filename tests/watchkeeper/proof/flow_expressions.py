@@ -178,7 +178,8 @@ class Expressions:
         op = random.choice(("and", "unless", "and", "*", "=="))
         return random.choice((
             f"({one} or {two}) {op} on ({label}) ({three})", f"sum by ({label}) ({one} or {two}) {op} ({three})",
-            f"({three}) {op} on ({label}) ({one} or {two})", f"({one}) {op} ({two})", f"({one}) {op} on (job, {label}) max by (job, {label}) ({two} or {three})",
+            f"({three}) {op} on ({label}) ({one} or {two})", f"({one}) {op} ({two})",
+            f"({one}) {op} on (job, {label}) max by (job, {label}) ({two} or {three})",
             f"(({one}) and ({two})) {op} ({three})", f"({one}) {op} ignoring ({label}) ({two})",
         ))  # fmt: skip
 

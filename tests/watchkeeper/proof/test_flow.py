@@ -69,7 +69,7 @@ def flow_of(text, catalogue=CATALOGUE, *, variables=False):
         ("a:b", "gpu", GUARANTEED, "the rule that records a:b keeps it", "a:b"),
         ("a:b", "team", GUARANTEED, "the rule that records a:b sets it", "a:b"),
         ("a:c", "gpu", IMPOSSIBLE, "the rule that records a:c takes it away", "a:c"),
-        ("a:c", "job", IMPOSSIBLE, f"in the rule that records a:c, {BY_RULE}", "a:c"),
+        ("a:c", "job", IMPOSSIBLE, BY_RULE, "a:c"),
         # aggregations
         ("sum(free_bytes)", "gpu", IMPOSSIBLE, "sum() keeps no label", "sum"),
         ("sum by (instance) (free_bytes)", "gpu", IMPOSSIBLE, "sum by (instance) drops it", "instance"),
@@ -270,6 +270,17 @@ def test_a_chain_of_rules_may_be_long_and_go_round():
     rules = [(f"r:{index}", f"r:{index + 1}", {}) for index in range(5000)]
     catalogue = Catalogue(recordings=[*rules, ("r:5000", "sum by (gpu) (x)", {})])
     assert catalogue.get("r:0").labels == {"gpu"}
+    assert flow_of("r:0", catalogue)[1].label("job").reason == "in the rule that records r:5000, sum by (gpu) drops it"
+    rules = [(f"r:{index}", f"x and on (job) (r:{index + 1} or z)", {}) for index in range(5000)]
+    catalogue = Catalogue(recordings=[*rules, ("r:5000", "sum by (gpu) (x)", {})])
+    assert (
+        flow_of("r:0", catalogue)[1].label("job").reason
+        == "in the rule that records r:0, the labels of x are not known"
+    )
+    rules = [(f"r:{index}", f"x and on (job) r:{index + 1}", {}) for index in range(5000)]
+    catalogue = Catalogue(recordings=[*rules, ("r:5000", "sum by (gpu) (x)", {})])
+    assert flow_of("r:0", catalogue)[1].label("job").reason == "in the rule that records r:5000, sum by (gpu) drops it"
+    rules = [(f"r:{index}", f"r:{index + 1}", {}) for index in range(5000)]
     catalogue = Catalogue(recordings=[*rules, ("r:5000", "sum by (gpu) (r:0)", {})])
     assert catalogue.get("r:0").labels == {"gpu"}
     assert Catalogue(recordings=[("r:1", "r:1", {})]).get("r:1").labels is None
