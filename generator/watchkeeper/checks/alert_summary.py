@@ -53,8 +53,8 @@ def _missing(rule: Rule) -> Iterator[Finding]:
         yield rule.name.finding(ID, f"{rule.owner} has no summary", why=why, fix=_FIX)
     elif not any(text.value.strip() for text in rule.annotations.values()):
         what = f"{rule.owner} says nothing: there is neither a summary nor a description"
-        why = "whoever is paged sees a name and labels alone"
-        yield rule.name.finding(ID, what, why=why, fix=_FIX, severity="warning")
+        why = "a style point: whoever is paged sees a name and labels alone"
+        yield rule.name.finding(ID, what, why=why, fix=_FIX, severity="note")
     else:
         has = next((name for name in _TELLING if name in rule.annotations), "")
         fix = f"{_FIX}; {has} may tell more" if has else _FIX

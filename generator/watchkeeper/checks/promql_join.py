@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
-    from watchkeeper.proof.flow import Fate, Labels
+    from watchkeeper.proof.flow import Fate, Flow, Labels
     from watchkeeper.subject import Expression
 
 ID = "promql/join"
@@ -21,12 +21,42 @@ ID = "promql/join"
 def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each."""
     for expression in project.expressions:
-        if expression.tree is None:
+        joins = [node for node in expression.of(nodes.Binary) if node.matching is not None]
+        if not joins:
             continue
+        never = set()
         for why, node, conflict in expression.flow(project.catalogue).causes:
             if why is never_match:
                 assert isinstance(node, nodes.Binary)
+                never.add(id(node))
                 yield from _unmatched(expression, node, conflict.label, project)
+        for node in joins:
+            if node.op != "or" and id(node) not in never:
+                yield from _differing(expression, node, expression.flow(project.catalogue))
+
+
+def _differing(expression: Expression, node: nodes.Binary, flow: Flow) -> Iterator[Finding]:
+    """Yield a finding where a label that aggregations keep on one side alone has to be empty for a match."""
+    matching = node.matching
+    if matching is None or matching.on or any(label.variables for label in matching.labels):
+        return
+    left, right = flow.of(node.lhs).names(), flow.of(node.rhs).names()
+    if left is None or right is None or left == right:
+        return
+    apart = (left ^ right) - {label.name for label in matching.labels} - {"__name__"}
+    if not apart or not (left and right):  # a side without labels, such as vector(0), is told of where it never matches
+        return
+    where = [
+        f"{', '.join(sorted(apart & side))} on the {name}"
+        for name, side in (("left", left), ("right", right))
+        if apart & side
+    ]
+    what = f"the sides of {node.op} keep different labels: {' and '.join(where)} alone"
+    why = "all labels have to agree: a series that has one of these never matches, and the result lacks it"
+    shared = ", ".join(sorted(left & right - {"__name__"})) or "..."
+    fix = f"say what is to match: on ({shared}), with group_left or group_right where a side has several series of each"
+    end = max(node.op_start + len(node.op), matching.end)
+    yield expression.finding(ID, what, node.op_start, end, why=why, fix=fix, severity="warning")
 
 
 def _unmatched(expression: Expression, node: nodes.Binary, label: str, project: Project) -> Iterator[Finding]:

@@ -121,3 +121,35 @@ def test_an_alert_that_joins_what_never_meets_is_an_error(tmp_path):
     _, found = build(Pack(metrics=METRICS, groups=(Group("g", [alert]),)), Settings(root=tmp_path))
     (finding,) = [finding for finding in found if finding.check == "promql/join"]
     assert finding.severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("sum by (a) (x) / sum by (b) (y)", "a on the left and b on the right alone"),
+        ("sum by (a, b) (x) > sum by (a) (y)", "b on the left alone"),
+        ("sum by (a) (x) unless sum by (a, b, c) (y)", "b, c on the right alone"),
+        ("sum by (a, b) (x) / ignoring (c) sum by (a, c) (y)", "b on the left alone"),
+    ],
+)
+def test_sides_that_keep_different_labels_are_told_without_a_contract(text, what):
+    (finding,) = told(text, Catalogue(closed=False))
+    assert (finding.check, finding.severity) == ("promql/join", "warning")
+    assert finding.message.endswith(f"keep different labels: {what}")
+    assert "on (a)" in finding.fix or "(...)" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum by (a) (x) / sum by (a) (y)",
+        "sum by (a, b) (x) / on (a) group_left () sum by (a) (y)",
+        "sum by (a, b) (x) / ignoring (b) group_left () sum by (a) (y)",
+        "sum by (a) (x) or sum by (b) (y)",
+        "sum by (a) (x) or vector(0)",
+        "x / sum by (a) (y)",  # what x has is not known
+        "sum by (a) (x) > 5",
+    ],
+)
+def test_sides_that_may_match_are_left_alone(text):
+    assert told(text, Catalogue(closed=False)) == []
