@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 ID = "dashboard/legend"
 
-# As Grafana reads them. What has a variable in it is another label once that has its value.
-_LABEL = re.compile(r"\{\{\s*([^{}\s$\[\]]+)\s*\}\}")
+# As Grafana reads them. What has a variable in it is another label once that has its value; Helm's marks are none.
+_LABEL = re.compile(r"\{\{\s*([A-Za-z_][\w.]*)\s*\}\}")
+# As alerts have them.
+_OF_ALERT = re.compile(r"\{\{\s*(\$labels\.(\w+)|\$value)\s*\}\}")
+
+_GONE = "Grafana shows nothing in its place"
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -36,18 +40,22 @@ def check(project: Project) -> Iterator[Finding]:
                 severity = "warning" if _is_recorded(expression, project.catalogue) else "error"
                 yield expression.label.finding(ID, what, why="the variable has no values", fix=fix, severity=severity)
         if expression.legend:
+            for match in _OF_ALERT.finditer(expression.legend.value):
+                what = f"{expression.owner}: {match[1]} is for templates of alerts, no legend knows it"
+                fix = f"write {{{{ {match[2]} }}}}" if match[2] else "leave it out: the graph shows the value"
+                at = match.span(1)
+                yield expression.legend.finding(ID, what, *at, why=_GONE, fix=fix, severity="warning")
             for match in _LABEL.finditer(expression.legend.value):
                 fate = labels.label(match[1])
                 if fate.status == "impossible":
                     what = f'{expression.owner}: the legend names the label "{match[1]}", which is gone: {fate.reason}'
-                    why = "Grafana shows nothing in its place"
                     fix = "name a label that is there, or keep this one in the query"
                     at = match.span(1)
-                    yield expression.legend.finding(ID, what, *at, why=why, fix=fix, severity="warning")
+                    yield expression.legend.finding(ID, what, *at, why=_GONE, fix=fix, severity="warning")
 
 
 def _is_recorded(expression: Expression, catalogue: Catalogue) -> bool:
     """Tell whether the labels are those of rules in files: a server beyond, as Thanos', may add some of its own."""
     if catalogue.closed:
         return False
-    return any(type(node) is VectorSelector and catalogue.get(node.metric_name or "") for node in expression.nodes)
+    return any(type(node) is VectorSelector and catalogue.recorded(node.metric_name or "") for node in expression.nodes)

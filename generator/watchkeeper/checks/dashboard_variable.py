@@ -120,6 +120,7 @@ def _undefined(text: str, defined: frozenset[str]) -> Iterator[tuple[str, tuple[
         for use in _USE.finditer(text, *part.span()):
             name = use[1] or use[2] or use[3]
             known = name in defined or name in BUILT_IN or name.startswith("__auto_interval")
+            known = known or (use[0].startswith("${") and name.isupper())  # put in before Grafana, as by envsubst
             if not known and f"(?P<{name}>" not in text:  # what label_replace takes out of a label
                 yield name, use.span(), quoted
 

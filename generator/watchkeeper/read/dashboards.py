@@ -146,7 +146,7 @@ class _Reader:
 
     def _add(self, found: Expression, text: Text, *, sure: bool) -> Expression | None:
         """Keep an expression. Where nothing says what the data source is, one that does not parse is another's."""
-        if found.error and not sure:
+        if found.error and (not sure or "{{" in found.text):  # Helm makes the dashboard of this file
             return None
         self.dashboard.texts.append((found.owner, text, sure))
         if found.error and _at_variable(found.text, found.error):
@@ -160,10 +160,11 @@ def _at_variable(text: str, error: ParseError) -> bool:
     start, end = error.position, max(error.end, error.position + 1)
     if text[start:end] in ("", ")", "]", "}"):
         return False  # no value opens a bracket or closes one
+    quoted = text[start] in "\"'`"  # the parser put a value into the regular expression, and it did not help
     for use in variables_at(text, 0):
-        first, second = (
-            ((use.start, use.end), (start, end)) if use.start < start else ((start, end), (use.start, use.end))
-        )
+        if quoted and start <= use.start < end:
+            continue
+        first, second = sorted([(use.start, use.end), (start, end)])
         if not use.name.startswith("__") and not text[first[1] : second[0]].strip():
             return True
     return False
