@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -10,7 +11,7 @@ from watchkeeper.names import milliseconds
 from watchkeeper.promql import ParseError, parse, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from watchkeeper.model import Alert, Recording
     from watchkeeper.model import Group as GroupDefinition
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from watchkeeper.proof.flow import Flow
 
 SomeNode = TypeVar("SomeNode", bound="Node")
+
+_WORD = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 __all__ = ["Expression", "Group", "Rule", "Source", "Text", "Written"]
 
@@ -125,6 +128,10 @@ class Expression:
             for node in self.nodes:
                 self._kinds.setdefault(type(node), []).append(node)
         return self._kinds.get(kind, ())
+
+    def may_read(self, names: Collection[str]) -> bool:
+        """Tell whether a series of one of these names may be in the expression, without parsing it."""
+        return '{"' in self.text or "{'" in self.text or any(word in names for word in _WORD.findall(self.text))
 
     @property
     def place(self) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from watchkeeper.promql import nodes
@@ -18,6 +19,8 @@ ID = "promql/rate-window"
 # These need two samples or more.
 _OF_TWO = frozenset({"rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear"})
 _MINUTE = 60_000
+# A range in seconds, or a subquery: other ranges are of interest where they are of what rules record.
+_SHORT = re.compile(r"\[[^\]]*(?:[s0-9]\s*\]|:)")
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -29,9 +32,12 @@ def check(project: Project) -> Iterator[Finding]:
     intervals = _intervals(project)
     for group in project.groups:
         for rule in group.rules:
-            for node in rule.expression.of(nodes.Call):
+            expression = rule.expression
+            if not (_SHORT.search(expression.text) or expression.may_read(intervals)):
+                continue
+            for node in expression.of(nodes.Call):
                 if node.name in _OF_TWO:
-                    yield from _window(rule.expression, node, intervals)
+                    yield from _window(expression, node, intervals)
     for expression in project.expressions:
         if expression.in_dashboard:
             for node in expression.of(nodes.Call):

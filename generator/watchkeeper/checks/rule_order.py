@@ -25,7 +25,7 @@ def check(project: Project) -> Iterator[Finding]:
         if not first:
             continue
         for number, rule in enumerate(group.rules):
-            for node in rule.expression.of(nodes.VectorSelector):
+            for node in rule.expression.of(nodes.VectorSelector) if rule.expression.may_read(first) else ():
                 if first.get(node.name or "", 0) > number and not node.offset:
                     start, end = (node.name_start, node.name_end) if node.name_end else (node.start, node.end)
                     what = f"{node.name} is recorded further down in the group {group.name.value}"
