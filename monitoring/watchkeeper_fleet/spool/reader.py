@@ -1,0 +1,265 @@
+"""Reads spool files. They come from workloads, so whatever is in them is taken for hostile."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import sys
+import time
+from binascii import crc32
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from watchkeeper_fleet.spool.files import Refused, holder, opened
+from watchkeeper_fleet.spool.layout import (
+    CAPACITY,
+    FIELD,
+    FIELDS,
+    HEADER,
+    HEADER_CHECKED,
+    LARGEST,
+    LOCKS,
+    MAGIC,
+    SIZE,
+    SLOT,
+    SLOT_CHECK,
+    SLOT_SIZE,
+    SLOTS,
+    SUFFIX,
+    TEXT,
+    TEXT_SIZE,
+    TEXTS,
+    VERSION,
+    Field,
+    unpacked,
+    wrong,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+STALE = 30.0  # seconds without a heartbeat
+_TRIES = 16
+
+
+class Record(NamedTuple):
+    """What one file says. Values are finite and at most LARGEST; a field whose value is NaN is left out."""
+
+    identity: dict[str, str]
+    texts: dict[str, str]
+    fields: tuple[Field, ...]
+    values: tuple[float, ...]
+    generation: int
+    heartbeat: float
+    created: float
+    path: str
+    inode: tuple[int, int]
+    owner: int
+    pid: int  # of the lock's holder, by the kernel; 0 where there is none, or it can't be seen from here
+    state: str  # live, stale, dead, lock_lost
+    mark: str  # clean, exception:Class, or nothing: the process never came to write one
+
+
+class Scanner:
+    """Reads a folder again and again. It remembers what it saw: who goes on without a lock lives."""
+
+    __slots__ = ("_fields", "_seen", "folder", "limit", "owner", "stale")
+
+    def __init__(
+        self, folder: str, *, limit: int = 1024, owner: Collection[int] | None = None, stale: float = STALE
+    ) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.owner = owner
+        self.stale = stale
+        self._fields: dict[bytes, tuple[Field, ...]] = {}
+        self._seen: dict[tuple[int, int], int] = {}
+
+    def scan(self, now: float | None = None) -> tuple[list[Record], Counter[str]]:
+        """Return the records, and how many files were refused for which reason; OSError where there is no folder."""
+        records: list[Record] = []
+        refused: Counter[str] = Counter()
+        fields, self._fields = self._fields, {}
+        seen, self._seen = self._seen, {}
+        number = 0
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(SUFFIX):
+                        continue
+                    number += 1
+                    if number > self.limit:
+                        refused["limit"] += 1
+                        break
+                    try:
+                        if not (entry.name.isascii() and entry.name.isprintable()):
+                            raise Refused("name")  # noqa: TRY301 - counted as the others are
+                        records.append(self._read(entry.name, folder, now, fields, seen))
+                    except Refused as error:
+                        if error.reason != "gone":
+                            refused[error.reason] += 1
+        finally:
+            os.close(folder)
+        return records, refused
+
+    def _read(
+        self,
+        name: str,
+        folder: int | None,
+        now: float | None,
+        known: dict[bytes, tuple[Field, ...]],
+        seen: dict[tuple[int, int], int],
+    ) -> Record:
+        fd, status = opened(name, folder, self.owner)
+        try:
+            # First the lock, then the content: what is read of a file without a lock is the last word.
+            held, pid = holder(fd)
+            data, slot, texts = _whole(fd)
+            generation, heartbeat, count, length = SLOT.unpack_from(data, slot)
+            described = os.pread(fd, length, FIELDS)
+        except OSError:
+            raise Refused("unreadable") from None
+        finally:
+            os.close(fd)
+        flags, created, identity = _header(data)
+        fields = self._fields.get(described) or known.get(described) or _described(described)
+        if len(fields) != count:
+            raise Refused("field")
+        self._fields[described] = fields
+        values: tuple[float, ...] = struct.unpack_from(f"{count}d", data, slot + SLOT.size)
+        if not _sound(values):
+            kept = [(field, value) for field, value in zip(fields, values, strict=True) if not math.isnan(value)]
+            fields = tuple(field for field, _ in kept)
+            values = tuple(min(max(value, -LARGEST), LARGEST) for _, value in kept)
+        now = time.time() if now is None else now
+        heartbeat = _between(heartbeat, now)
+        mark = texts.pop("mark", "")
+        inode = (status.st_dev, status.st_ino)
+        fresh = now - heartbeat <= self.stale
+        if held:
+            state = "live" if fresh else "stale"
+        elif not flags & LOCKS:
+            state = "live" if fresh and not mark else "dead"
+        else:
+            self._seen[inode] = generation
+            state = "lock_lost" if inode in seen and generation > seen[inode] and not mark else "dead"
+        return Record(
+            identity=identity,
+            texts=texts,
+            fields=fields,
+            values=values,
+            generation=generation,
+            heartbeat=heartbeat,
+            created=_between(created, now),
+            path=name if folder is None else os.path.join(self.folder, name),  # noqa: PTH118 - a string, as given
+            inode=inode,
+            owner=status.st_uid,
+            pid=pid,
+            state=state,
+            mark=mark,
+        )
+
+
+def scan(folder: str, *, limit: int = 1024) -> tuple[list[Record], Counter[str]]:
+    """Read a folder once. Who reads it again keeps a Scanner."""
+    return Scanner(folder, limit=limit).scan()
+
+
+def read(path: str, *, owner: Collection[int] | None = None, now: float | None = None) -> Record:
+    """Read one file; raises Refused."""
+    return Scanner("", owner=owner)._read(os.fspath(path), None, now, {}, {})  # noqa: SLF001 - of this module
+
+
+def _whole(fd: int) -> tuple[bytes, int, dict[str, str]]:
+    """Return all but the descriptors, where the newest whole slot's content begins, and the newest texts.
+
+    A busy writer may spoil both slots of one reading, hardly of two. The descriptors are read after it, so that they
+    are at least as new as the slot that needs them.
+    """
+    for _ in range(_TRIES):
+        data = os.pread(fd, FIELDS, 0)
+        if len(data) != FIELDS:
+            raise Refused("size")
+        if data[:8] != MAGIC:
+            raise Refused("magic")
+        # One version so far. A reader knows its own and the one before.
+        if int.from_bytes(data[8:12], sys.byteorder) != VERSION:
+            raise Refused("version")
+        slot = max((_slot(data, SLOTS), _slot(data, SLOTS + SLOT_SIZE)))
+        texts = max((_texts(data, TEXTS), _texts(data, TEXTS + TEXT_SIZE)))
+        if slot[1] and texts[0] >= 0:
+            try:
+                return data, slot[1], unpacked(texts[1])
+            except ValueError:
+                raise Refused("text") from None
+    raise Refused("crc")
+
+
+def _slot(data: bytes, start: int) -> tuple[int, int]:
+    """Return the generation of a slot and where its content begins; zeroes where it isn't whole."""
+    (check,) = SLOT_CHECK.unpack_from(data, start)
+    start += SLOT_CHECK.size
+    generation, _, count, length = SLOT.unpack_from(data, start)
+    if count > CAPACITY or length > SIZE - FIELDS or crc32(data[start : start + SLOT.size + 8 * count]) != check:
+        return 0, 0
+    return generation, start
+
+
+def _texts(data: bytes, start: int) -> tuple[int, bytes]:
+    """Return sequence and content of a list of texts; -1 where it isn't whole."""
+    check, length, sequence = TEXT.unpack_from(data, start)
+    end = start + TEXT.size + length
+    if length > TEXT_SIZE - TEXT.size or crc32(data[start + 4 : end]) != check:
+        return -1, b""
+    return sequence, data[start + TEXT.size : end]
+
+
+def _header(data: bytes) -> tuple[int, float, dict[str, str]]:
+    """Return flags, time of creation and identity."""
+    _, _, size, check, flags, created, length = HEADER.unpack_from(data)
+    if size != SIZE:
+        raise Refused("size")
+    end = HEADER.size + length
+    if end > TEXTS or crc32(data[HEADER_CHECKED:end]) != check:
+        raise Refused("crc")
+    try:
+        return flags, created, unpacked(data[HEADER.size : end])
+    except ValueError:
+        raise Refused("identity") from None
+
+
+def _described(data: bytes) -> tuple[Field, ...]:
+    """Return the fields that descriptors describe, one behind the other up to the end."""
+    found: dict[Field, None] = {}
+    place = 0
+    while place < len(data):
+        start = place + FIELD.size
+        if start > len(data):
+            raise Refused("field")
+        check, length = FIELD.unpack_from(data, place)
+        place = start + length
+        body = data[start:place]
+        if crc32(body) != check:
+            raise Refused("crc")
+        try:
+            pairs = unpacked(body, named_first=False)
+        except ValueError:
+            raise Refused("field") from None
+        field = Field(pairs.pop("", ""), tuple(pairs.items()))
+        # The same series twice would spoil the whole scrape.
+        if field in found or len(found) == CAPACITY or wrong(field):
+            raise Refused("field")
+        found[field] = None
+    return tuple(found)
+
+
+def _sound(values: tuple[float, ...]) -> bool:
+    """Whether no value is NaN or too large, in three passes at the speed of C."""
+    return not values or (min(values) >= -LARGEST and max(values) <= LARGEST and not math.isnan(sum(values)))
+
+
+def _between(seconds: float, now: float) -> float:
+    """Return a time of the past: clocks are set back, and some lie."""
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), now)
