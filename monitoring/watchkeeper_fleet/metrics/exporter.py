@@ -76,6 +76,37 @@ ROW_REMAP_FAILED = Gauge(
     "1 where the device could not remap a faulty row of its memory, else 0.",
     labels=PER_GPU,
 )
+ROW_REMAP_PENDING = Gauge(
+    "gpu_row_remap_pending",
+    "1 where a faulty row of memory is remapped at the next reset of the device, else 0.",
+    labels=PER_GPU,
+)
+PCIE_REPLAYS = Counter(
+    "gpu_pcie_replays_total",
+    "Packets that the device sent again over PCIe; more than a few an hour tell of a bad slot or riser.",
+    labels=PER_GPU,
+)
+PCIE_WIDTH = Gauge(
+    "gpu_pcie_lanes",
+    "PCIe lanes in use now.",
+    labels=PER_GPU,
+)
+PCIE_WIDTH_MAX = Gauge(
+    "gpu_pcie_max_lanes",
+    "PCIe lanes that device and slot could use.",
+    labels=PER_GPU,
+)
+NVLINK_BYTES = Counter(
+    "gpu_nvlink_bytes_total",
+    "Data over all NVLinks of the device, by direction: transmit, receive.",
+    labels=(*PER_GPU, "direction"),
+    unit="bytes",
+)
+NVLINK_ERRORS = Counter(
+    "gpu_nvlink_errors_total",
+    "Errors on all NVLinks of the device, by kind: flit_crc, data_crc, replay, recovery.",
+    labels=(*PER_GPU, "kind"),
+)
 DEVICES_EXPECTED = Gauge(
     "gpu_devices_expected",
     "Devices that the host should have, from configuration or the most seen since it started.",
@@ -98,6 +129,27 @@ PROCESS_CPU = Counter(
     "CPU time of the process.",
     labels=PROCESS,
     unit="seconds",
+)
+HEARTBEAT_AGE = Gauge(
+    "torch_process_heartbeat_age_seconds",
+    "Time since the agent wrote last; where it grows while the process lives, something holds the interpreter.",
+    labels=PROCESS,
+    unit="seconds",
+)
+PROGRESS_AGE = Gauge(
+    "torch_progress_age_seconds",
+    "Time since the process finished a step or a request, by the clock of the host.",
+    labels=PROCESS,
+    unit="seconds",
+)
+CGROUP_OOM_KILLS = Counter(
+    "torch_process_cgroup_oom_kills_total",
+    "Processes that the kernel killed in the control group of this one, for want of host memory.",
+    labels=PROCESS,
+)
+HOST_OOM_KILLS = Counter(
+    "torch_host_oom_kills_total",
+    "Processes that the kernel of the host killed for want of memory, in whichever control group.",
 )
 NODE_OOMS = Counter(
     "torch_cuda_node_ooms_total",
@@ -126,17 +178,45 @@ LAST_RESERVED = Gauge(
     labels=PER_PROCESS_AND_GPU,
     unit="bytes",
 )
+LAST_OOM_KILLED = Gauge(
+    "torch_process_last_oom_killed",
+    "1 where the kernel killed in the control group of a process that has ended as it ended, else 0.",
+    labels=PROCESS,
+)
 
 # The daemon itself.
 
+SPOOL_UP = Gauge(
+    "watchkeeper_spool_up",
+    "1 where the folder of the spool can be read, else 0.",
+)
 SPOOL_FILES = Gauge(
     "watchkeeper_spool_files",
-    "Files in the spool, by state: live, stale, dead, corrupt, refused.",
+    "Files in the spool, by state: live, stale, lock_lost, dead, corrupt, refused.",
     labels=("state",),
+)
+SPOOL_UNREAD = Gauge(
+    "watchkeeper_spool_unread_files",
+    "Files in the spool that are corrupt or refused, by reason (docs/spool.md).",
+    labels=("reason",),
+)
+SERIES_DROPPED = Gauge(
+    "watchkeeper_spool_dropped_series",
+    "Series in the spool that are not served: not in the contract, given twice, or too many.",
+)
+STATE_SAVED = Gauge(
+    "watchkeeper_state_saved",
+    "1 where the totals are kept in a file, 0 where that failed or there is none: they start at 0 with it.",
 )
 NVML_UP = Gauge(
     "watchkeeper_nvml_up",
     "1 where NVML answers, else 0; torch's metrics are served all the same.",
+)
+NVML_FAILURE = Gauge(
+    "watchkeeper_nvml_failure",
+    "1 for the reason that NVML does not answer, 0 for the others: no_package, no_library, no_driver, version_mismatch,"
+    " no_permission, timeout, error.",
+    labels=("reason",),
 )
 COLLECTION_DURATION = Gauge(
     "watchkeeper_collection_duration_seconds",
