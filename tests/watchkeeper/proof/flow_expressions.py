@@ -165,6 +165,7 @@ class Expressions:
             f'label_replace({either}, "{label}", "$1", "__name__", "(.*)")',
             f'label_replace({either}, "__name__", "$1", "{label}", "(.*)")', f"-({either})",
             f"({left}) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
+            f"rate({self.selector()}[3m]) {op} on (job) group_left (__name__) max by (job, __name__) ({right})",
             f"({left}) {op} on (__name__) ({right})", f"({either}) atan2 2",
             f"({either}) atan2 on (job) group_left () max by (job) ({right})",
             'rate(alpha{__type__!=""}[3m])', 'abs(beta{__type__=~"a|b"})',
