@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding, nearest
-from watchkeeper.render.grafana.sources import variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,16 +112,24 @@ _PART = re.compile(
 
 def _undefined(text: str, defined: frozenset[str]) -> Iterator[tuple[str, tuple[int, int], bool]]:
     """Yield the variables of a query that are not there: the name, the place, and whether it is in a string."""
+    if all(_is_known(use, defined) for use in _USE.finditer(text)):
+        return  # as nearly always
     for part in _PART.finditer(text):
         if part[0].startswith("#"):
             continue
         quoted = part["string"] is not None
         for use in _USE.finditer(text, *part.span()):
             name = use[1] or use[2] or use[3]
-            known = name in defined or name in BUILT_IN or name.startswith("__auto_interval")
-            known = known or (use[0].startswith("${") and name.isupper())  # put in before Grafana, as by envsubst
-            if not known and f"(?P<{name}>" not in text:  # what label_replace takes out of a label
+            if not _is_known(use, defined) and f"(?P<{name}>" not in text:  # what label_replace takes out of a label
                 yield name, use.span(), quoted
+
+
+def _is_known(use: re.Match[str], defined: frozenset[str]) -> bool:
+    name = use[1] or use[2] or use[3]
+    if name in defined or name in BUILT_IN:
+        return True
+    # Of an interval that is left to Grafana; and what is put in before Grafana sees it, as by envsubst.
+    return name.startswith("__auto_interval") or (use[2] is not None and name.isupper())
 
 
 def _variables(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -151,6 +158,8 @@ def _uses(dashboard: Rendered, sources: set[str]) -> Iterator[tuple[str, Place, 
 
 def used_in(value: dict[str, Any], sources: set[str], without: tuple[str, ...] = ()) -> set[str]:
     """Return the names of the variables in all strings below value, but for those members of it, and data sources."""
+    from watchkeeper.render.grafana.sources import variable  # takes a while to load, and files do without
+
     names: set[str] = set()
     waiting: list[Any] = [{name: member for name, member in value.items() if name not in without}]
     while waiting:

@@ -5,6 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from watchkeeper import Pack
+from watchkeeper.project import Project
+from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import to_text
 
 _SPEC = importlib.util.spec_from_file_location("grafana_corpus", Path(__file__).with_name("corpus.py"))
@@ -52,7 +55,8 @@ def check():
         module = importlib.import_module(f"watchkeeper.checks.dashboard_{name.replace('-', '_')}")
         assert f"dashboard/{name}" == module.ID
         files = {f"dashboards/{dashboard.uid}.json": to_text(dashboard.model) for dashboard in dashboards}
-        findings = list(module.check(SimpleNamespace(dashboards=dashboards, settings=settings, files=files)))
+        project = Project(Pack(), settings, Catalogue(closed=False), dashboards=tuple(dashboards), files=files)
+        findings = list(module.check(project))
         for finding in findings:
             assert finding.check == module.ID
             assert finding.place
