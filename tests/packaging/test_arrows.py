@@ -61,7 +61,8 @@ TOOL = {
     "checks.__init__": "| findings project",
     "project": "| model pack proof read render settings subject",
     "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
-    "files": "checks.__init__ contract findings pack project proof read"
+    "sharing": "checks.__init__ findings spread | project subject",
+    "files": "checks.__init__ contract findings pack project proof read sharing"
     " | read.alertmanager read.scrape settings subject waivers",
     "importing": "building checks.__init__ findings model pack promql read read.loader render subject waivers"
     " | settings",
@@ -69,7 +70,7 @@ TOOL = {
     "variable_query": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
-    "checks": "contract drawn findings model names project promql proof render runbook schemas ruler subject",
+    "checks": "contract findings model names project promql proof render ruler runbook schemas settings subject | read",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.
