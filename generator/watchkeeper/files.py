@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from watchkeeper.checks import ACROSS, FILES, RULES, run
-from watchkeeper.contract import Metric
+from watchkeeper.checks import ACROSS, FILES, ROUTES, RULES, run
 from watchkeeper.findings import Finding, Place, sort
-from watchkeeper.pack import Pack
 from watchkeeper.project import Project
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.proof.known import declared
 from watchkeeper.read.files import Unreadable, load
+from watchkeeper.read.paths import Paths
+from watchkeeper.sharing import run_on_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from watchkeeper.pack import Pack
     from watchkeeper.read.dashboards import Dashboard
     from watchkeeper.read.scrape import Published
     from watchkeeper.read.source import File
+    from watchkeeper.scopes import Lines
     from watchkeeper.settings import Settings
     from watchkeeper.subject import Expression, Group, Text
     from watchkeeper.waivers.held import Held
 
     Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
-SUFFIXES = (".yml", ".yaml", ".json", ".rules")
+
+class _NoPack:
+    """The pack of a project of files: nothing is defined in Python, and to load what defines takes a while."""
+
+    metrics = groups = rules = dashboards = ()
+    alerts: Mapping[str, Any] = {}
+    runbooks = None
 
 
 class Contents:
@@ -45,31 +52,13 @@ class Contents:
         self.findings: list[Finding] = []
 
 
-def _below(names: Iterable[str], found: Contents) -> Iterator[tuple[str, bool]]:
-    """Yield the files of these names and those below folders among them, and whether each was named itself."""
-    for name in names:
-        if not os.path.isdir(name):  # noqa: PTH112 - pathlib is slow to load
-            yield name, True
-            continue
-        for folder, folders, files in os.walk(name):
-            found.folders.append(folder)
-            folders[:] = sorted(one for one in folders if not one.startswith(".") and not _is_foreign(folder, one))
-            for file in sorted(files):
-                if file.endswith(SUFFIXES) and not file.startswith("."):
-                    yield os.path.normpath(os.path.join(folder, file)), False  # noqa: PTH118 - as above
-
-
-def _is_foreign(folder: str, name: str) -> bool:
-    """Tell whether a folder holds other people's files: a virtual environment, or what npm brings."""
-    return name == "node_modules" or os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
-
-
 def read(names: Iterable[str], track: Track) -> Contents:
     """Read files, and those below folders: of these, what is none of ours is passed over. `track` shows progress."""
     found = Contents()
-    listed = list(_below(names, found))
-    found.names = [name for name, _ in listed]
-    for name, named in track(listed, "files", len(listed)):
+    paths = Paths(names)
+    found.names, found.folders = [name for name, _ in paths.files], paths.folders
+    found.findings += paths.findings
+    for name, named in track(paths.files, "files", len(paths.files)):
         try:
             file = load(name)
         except Unreadable as error:
@@ -150,7 +139,7 @@ def check(
     """
     expressions: list[Expression] = [rule.expression for group in contents.groups for rule in group.rules]
     project = Project(
-        Pack(place=Place("")),
+        cast("Pack", _NoPack()),
         settings,
         _catalogue(contents.groups, published),
         expressions=tuple(expressions),
@@ -158,7 +147,10 @@ def check(
         alertmanagers=tuple(contents.alertmanagers),
         boards=tuple(contents.dashboards),
     )
-    findings = [*contents.findings, *run(project, RULES), *run(project, ACROSS)]
+    texts = [file.text for file, _ in contents.nodes]
+    findings = [*contents.findings, *run_on_rules(project, RULES, texts), *run(project, ACROSS)]
+    if contents.alertmanagers:
+        findings += run(project, ROUTES)
     if contents.dashboards:
         queries = tuple(expression for board in contents.dashboards for expression in board.expressions)
         findings += run(replace(project, expressions=queries, groups=()), RULES)
@@ -169,15 +161,18 @@ def check(
 def _catalogue(groups: list[Group], published: Sequence[Published] | None) -> Catalogue:
     """Return the series there are: what the rules record and, where that is known, what is published."""
     recordings = [
-        (rule.name.value, rule.expression.tree or rule.expression.text, _values({**group.labels, **rule.labels}))
+        (rule.name.value, rule.expression.text, _values({**group.labels, **rule.labels}))
         for group in groups
         for rule in group.rules
         if not rule.is_alert
     ]
     catalogue = Catalogue(recordings=recordings, closed=published is not None)
-    for one in published or ():
-        metric = Metric(one.name, "", unit=one.unit)
-        catalogue.series[one.name] = declared(one.kind, metric, one.labels, None)
+    if published:
+        from watchkeeper.contract import Metric
+
+        for one in published:
+            metric = Metric(one.name, "", unit=one.unit)
+            catalogue.series[one.name] = declared(one.kind, metric, one.labels, None)
     return catalogue
 
 
@@ -185,8 +180,16 @@ def _values(labels: Mapping[str, Text]) -> dict[str, str]:
     return {name: text.value for name, text in labels.items()}
 
 
-def scopes(contents: Contents) -> dict[str, list[tuple[int, int]]]:
-    """Return, by file, the first and last lines of the groups and of the rules."""
+def scopes(contents: Contents) -> dict[str, list[Lines]]:
+    """Return, by file, the lines of the groups and of the rules, each with the comments above it."""
+    from watchkeeper.read.comments import comments
+    from watchkeeper.scopes import with_comments
+
+    files = {file.name: file for file, _ in contents.nodes}
+    return {name: with_comments(files[name], comments(files[name]), lines) for name, lines in _ranges(contents).items()}
+
+
+def _ranges(contents: Contents) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for file, node in contents.nodes:
         for group in _items(node, "groups"):
@@ -206,18 +209,20 @@ def _lines(node: Any) -> tuple[int, int]:
     return node.start_mark.line + 1, node.end_mark.line + (node.end_mark.column > 0)
 
 
-def waivers(contents: Contents, lines: Mapping[str, list[tuple[int, int]]]) -> tuple[list[Held], list[Finding]]:
-    """Return the waivers in the files' comments, and what is wrong with them. `lines` are the scopes."""
+def waivers(contents: Contents) -> tuple[list[Held], list[Finding]]:
+    """Return the waivers in the files' comments, and what is wrong with them."""
+    files = {file.name: file for file, _ in contents.nodes if "watchkeeper:" in file.text}
+    if not files:
+        return [], []
     from watchkeeper.checks import ids
+    from watchkeeper.read.comments import comments
+    from watchkeeper.waivers.comments import of_file
 
     held: list[Held] = []
     findings: list[Finding] = []
-    for file in {file.name: file for file, _ in contents.nodes}.values():
-        if "watchkeeper:" in file.text:
-            from watchkeeper.read.comments import comments
-            from watchkeeper.waivers.comments import of_file
-
-            more, faults = of_file(file, comments(file), lines.get(file.name, []), ids())
-            held += more
-            findings += faults
+    lines = _ranges(contents)
+    for name, file in files.items():
+        more, faults = of_file(file, comments(file), lines.get(name, []), ids())
+        held += more
+        findings += faults
     return held, findings

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-from multiprocessing import get_context
-from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -44,6 +41,8 @@ def spread(
     if cores == 1 or len(items) < FEW:
         yield from map(function, items)
         return
+    from multiprocessing import get_context  # slow to load, and most have few items
+
     chunk = max(_CHUNK, -(-len(items) // _CHUNKS))
     starts = range(0, len(items), chunk)
     queue, feed = os.pipe()
@@ -89,6 +88,8 @@ def _forking(recorder: Recorder | None, *, now: bool) -> None:
 
 def _do(function: Callable[[Item], Any], items: Sequence[Item], start: int, recorder: Recorder | None) -> bytes:
     """Return, pickled: the first item's number, the results, what was read for them, and the error that ended it."""
+    import pickle  # which multiprocessing has loaded
+
     files, folders = (len(recorder.files), len(recorder.folders)) if recorder else (0, 0)
     done: list[Any] = []
     error = None
@@ -101,6 +102,9 @@ def _do(function: Callable[[Item], Any], items: Sequence[Item], start: int, reco
 
 
 def _in_order(working: set[Connection], starts: range, recorder: Recorder | None) -> Iterator[Any]:
+    import pickle
+    from multiprocessing.connection import wait
+
     arrived: dict[int, tuple[list[Any], Exception | None]] = {}
     for start in starts:
         while start not in arrived:

@@ -41,7 +41,8 @@ TOOL = {
     "settings": "findings | tomli",
     "load": "fields findings model pack",
     "output": "findings",
-    "cache": "",
+    "states": "",
+    "cache": "states",
     "spread": "| cache",
     "promql": "| re2",
     "proof": "model promql | contract findings pack subject",
@@ -62,11 +63,11 @@ TOOL = {
     "project": "| model pack proof read render settings subject",
     "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
     "sharing": "checks.__init__ findings spread | project subject",
-    "files": "checks.__init__ contract findings pack project proof read sharing"
-    " | read.alertmanager read.scrape settings subject waivers",
+    "files": "checks.__init__ findings project proof read sharing"
+    " | contract pack read.alertmanager scopes settings subject waivers",
     "importing": "building checks.__init__ findings model pack promql read read.loader render subject waivers"
     " | settings",
-    "remembered": "cache",
+    "remembered": "states",
     "variable_query": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
@@ -77,8 +78,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click | cache checks engine findings importing load output project promql ruler ruler.unit"
-    " settings spread",
+    "cli": "_version click findings | building cache changes checks checks.__init__ engine files importing load output"
+    " project promql read remembered reports ruler ruler.unit settings spread waivers",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.

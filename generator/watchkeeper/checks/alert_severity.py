@@ -69,9 +69,9 @@ def _of_file(rule: Rule) -> Iterator[Finding]:
 @lru_cache(maxsize=256)  # a handful of values in thousands of rules
 def _meant(severity: str) -> str:
     """Return the usual word that this one is by a letter or two, empty where there is none."""
-    import difflib  # only for a word that is none of the usual ones
-
     word = severity.strip().lower()
     if word in _IN_USE or "{{" in word or len(word) < len("warnin"):
         return ""
+    import difflib  # only for a word that is none of the usual ones
+
     return next(iter(difflib.get_close_matches(word, _USUAL, n=1, cutoff=0.85)), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from watchkeeper.proof.carried import ABSENT, NEVER
@@ -31,6 +30,8 @@ def check(project: Project) -> Iterator[Finding]:
             for label in route.group_by or ():
                 if alerts and label.value != "..." and all(a.label(label.value) == ABSENT for a in alerts):
                     names = set().union(*(_labels(alert, project.catalogue) for alert in alerts))
+                    from difflib import get_close_matches  # slow to load, and few routes come here
+
                     near = get_close_matches(label.value, sorted(names), 1, cutoff=0.8)
                     hint = f'; did you mean "{near[0]}"?' if near else ""
                     what = f'{route} groups by "{label.value}", which none of its {len(alerts)} alerts given carries'

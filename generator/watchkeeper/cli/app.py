@@ -1,16 +1,29 @@
 """The group of all verbs."""
 
+from importlib import import_module
+
 import click
 
 from watchkeeper._version import __version__
-from watchkeeper.cli.check import check
-from watchkeeper.cli.generate import generate
-from watchkeeper.cli.import_ import import_
-from watchkeeper.cli.query import query
-from watchkeeper.cli.test import test
+
+_VERBS = {"check": "check", "generate": "generate", "import": "import_", "query": "query", "test": "test"}
+
+
+class _Verbs(click.Group):
+    """Loads a verb's module when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
+        """Return the names of the verbs."""
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+        """Return a verb, None where there is none of that name."""
+        name = _VERBS.get(cmd_name)
+        return getattr(import_module(f"watchkeeper.cli.{name}"), name) if name else None
 
 
 @click.group(
+    cls=_Verbs,
     epilog="""\b
 Examples:
   watchkeeper generate              write rules/, dashboards/ and runbooks/
@@ -26,10 +39,3 @@ def app() -> None:
 
     Settings are read from [tool.watchkeeper] in the nearest pyproject.toml.
     """
-
-
-app.add_command(check)
-app.add_command(generate)
-app.add_command(import_)
-app.add_command(query)
-app.add_command(test)

@@ -11,22 +11,37 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import date
 
     from watchkeeper.cache import Recorder
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
     from watchkeeper.settings import Settings
+    from watchkeeper.waivers import Waived
 
 definitions_option: Callable[..., Any] = click.option(
     "--definitions", metavar="MODULE:PACK", help="The pack to read, instead of the one that pyproject.toml names."
 )
 
 
-def checked_project(settings: Settings, definitions: str | None, recorder: Recorder) -> tuple[Project, list[Finding]]:
-    """Return the project and all findings about it. Ends the program if it can't be loaded.
+def checked_project(
+    settings: Settings, definitions: str | None, recorder: Recorder, today: date
+) -> tuple[Project, list[Finding], list[Waived]]:
+    """Return the project, the findings to report, and what was waived. Ends the program if it can't be loaded.
 
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
+    project, findings = _built(settings, definitions, recorder)
+    if not any(owner.waivers for owner in (*project.pack.groups, *project.pack.rules, *project.pack.loose)):
+        return project, findings, []
+    from watchkeeper.checks import ids
+    from watchkeeper.waivers.held import apply, of_definitions
+
+    held, faults = of_definitions(project.pack, ids())
+    return project, *apply([*findings, *faults], held, today)
+
+
+def _built(settings: Settings, definitions: str | None, recorder: Recorder) -> tuple[Project, list[Finding]]:
     from watchkeeper.building import build
     from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, explain, foreign, is_users, load_pack
@@ -58,10 +73,13 @@ def read_settings() -> Settings:
     """Return the working directory's settings. Ends the program if they can't be read."""
     from pathlib import Path
 
+    from watchkeeper.findings import Finding
     from watchkeeper.settings import SettingsError, load_settings
 
     try:
         return load_settings(Path.cwd())
+    except FileNotFoundError:
+        stop([Finding("settings/file", "the working directory is no longer there", fix="go to one that is there")])
     except SettingsError as error:
         stop(error.findings)
 

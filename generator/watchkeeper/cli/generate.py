@@ -46,6 +46,7 @@ Nothing is written while there is an error."""
 )
 def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
     """Write rules/, dashboards/ and runbooks/ from the definitions."""
+    from datetime import date
     from pathlib import Path
 
     from watchkeeper.cache import Cache, Recorder
@@ -58,13 +59,14 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
         click.echo(message, err=True)
         return
     recorder = Recorder()
-    project, findings = checked_project(settings, definitions, recorder)
+    today = date.today()  # noqa: DTZ011 - the day on which a waiver ends is that of who wrote it
+    project, findings, waived = checked_project(settings, definitions, recorder, today)
     recorder.stop()
     if report(findings):
         click.echo("nothing written" if not check else "not compared", err=True)
         sys.exit(1)
     done = _write(project, folder, check=check)
-    if not findings:
+    if not findings and not any(waiver.until for _, waiver in waived):  # a record knows of no date
         unchanged = f"{counted(len(project.files), 'file')}: 0 written, 0 deleted, {len(project.files)} unchanged"
         cache.store(recorder, [*project.files, MANIFEST], unchanged)
     click.echo(done, err=True)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # A word or a dot, perhaps repeated, and other characters that mean nothing or can't be wrong. Each character has one
 # way to match, so this takes linear time.
-_ATOMS = r"(?:(?:[\w.]|\\[dDsSwW!-/:-@\[-`{-~])[*+?]?|[^\w.\\*+?{}()\[\]\ud800-\udfff])*"
-_PLAIN = re.compile(rf"{_ATOMS}(?:\((?:\?:)?{_ATOMS}\)[*+?]?{_ATOMS})*")
+_ATOMS = r"(?:(?:[\w.]|\\[dDsSwW!-/:-@\[-`{-~])[*+?]?|[^\w.\\*+?{}()\[\]])*"
+_PLAIN = re.compile(rf"{_ATOMS}(?:\((?:\?:)?{_ATOMS}\)[*+?]?{_ATOMS})*", re.ASCII)
 _LITERAL = re.compile(r"[^\\*+?{}()\[\].|^$]*")
 # Words, dots and bars, and repetitions that need one of something: what is everyday, and has no need of RE2.
 _SOMETHING = re.compile(r"(?:\w(?![*?{])|\.\+)[^\\()\[|]*(?:\|(?:\w(?![*?{])|\.\+)[^\\()\[|]*)*")
@@ -39,7 +39,7 @@ def check(pattern: str, *, variables: bool = False) -> None:
     With `variables`, dashboard variables in it stand for a value, so the pattern is refused only if no value can mend
     it: it is tried with a word and with a number in their place.
     """
-    if _PLAIN.fullmatch(pattern):
+    if pattern.isascii() and _PLAIN.fullmatch(pattern):
         return
     if variables:
         from watchkeeper.promql.lexer import without_variables

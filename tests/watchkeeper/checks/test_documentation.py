@@ -10,7 +10,7 @@ import pytest
 from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Metric, Pack, Recording, Runbook, Severity, not_
 from watchkeeper import checks as checks_package
 from watchkeeper.building import build
-from watchkeeper.files import check, read, scopes, waivers
+from watchkeeper.files import check, read, waivers
 from watchkeeper.settings import Settings, Targets
 from watchkeeper.waivers import Waiver
 from watchkeeper.waivers.held import apply, of_definitions
@@ -36,7 +36,7 @@ def findings(language, example, folder):
 def findings_in_files(names, folder):
     contents = read(names, lambda items, *_: items)
     _, found = check(contents, Settings(root=folder, targets=Targets.newest()))
-    held, faults = waivers(contents, scopes(contents))
+    held, faults = waivers(contents)
     kept, _ = apply([*found, *faults], held, date(2026, 12, 1))
     return kept
 
