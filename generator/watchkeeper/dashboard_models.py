@@ -100,6 +100,8 @@ def queries(panel: Json) -> Iterator[Query]:
         if target.get("hide") is not True or needed:
             ref = target.get("refId")
             source = target.get("datasource") or own
+            if isinstance(source, dict) and "type" not in source and dig(own, "uid") == source.get("uid"):
+                source = own  # some versions say the type at the panel alone
             yield Query(("targets", number), target, source, ref if isinstance(ref, str) else "")
     for number, one in items(dig(panel, "data", "spec", "queries")):  # of v2
         query, ref = dig(one, "spec", "query"), dig(one, "spec", "refId")

@@ -188,6 +188,13 @@ def test_each_query_of_a_mixed_panel_has_its_own_source():
     assert queries(classic(value)) == ["b("]
 
 
+def test_a_query_may_leave_the_type_of_the_source_to_its_panel():
+    value = panel("a(", "b(", datasource={"type": "prometheus", "uid": "$ds"})
+    value["targets"][0]["datasource"] = {"uid": "$ds"}
+    value["targets"][1]["datasource"] = {"uid": "$other"}
+    assert queries(classic(value)) == ["a("]
+
+
 def test_a_hidden_query_counts_where_something_needs_it():
     hidden = panel("a", "b")
     hidden["targets"][0]["hide"] = True
