@@ -71,7 +71,8 @@ TOOL = {
     "variable_query": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
-    "checks": "contract findings model names project promql proof render ruler runbook schemas settings subject | read",
+    "checks": "contract drawn findings model names project promql proof render ruler runbook schemas settings subject"
+    " | read",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.
