@@ -37,4 +37,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from watchkeeper_fleet.spool import files, reader
 
-    return getattr(files if hasattr(files, name) else reader, name)
+    globals()[name] = found = getattr(files if hasattr(files, name) else reader, name)
+    return found
