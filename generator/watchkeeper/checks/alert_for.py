@@ -30,13 +30,26 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each `for` and `keep_firing_for` that says something else than what happens."""
     for group in project.groups:
         interval = group.interval_ms
+        nothing: list[tuple[Rule, str, Text]] = []
         for rule in group.rules:
-            if rule.for_ is not None:
-                yield from _of(group, rule, "for", rule.for_, interval)
-            if rule.keep_firing_for is not None:
-                yield from _of(group, rule, "keep_firing_for", rule.keep_firing_for, interval)
+            for field, text in (("for", rule.for_), ("keep_firing_for", rule.keep_firing_for)):
+                if text is not None:
+                    if _length(text.value) == 0:
+                        nothing.append((rule, field, text))
+                    else:
+                        yield from _of(group, rule, field, text, interval)
             if rule.is_alert and "absent" in rule.expression.text and not _waits(rule):
                 yield from _absent(rule)
+        if nothing:
+            yield _nothing(*nothing[0], len(nothing) - 1)
+
+
+def _nothing(rule: Rule, field: str, text: Text, more: int) -> Finding:
+    """Tell of the first one of a group: files that have them have them everywhere."""
+    what = f"{rule.owner}: {field}: {text.value} says nothing"
+    if more:
+        what += f", nor {'do' if more > 1 else 'does'} {more} more of the group"
+    return text.finding(ID, what, why=f"a style point: {_NOTHING[field]}", fix=f"leave {field} out", severity="note")
 
 
 def _waits(rule: Rule) -> bool:
@@ -57,10 +70,7 @@ def _of(group: Group, rule: Rule, field: str, text: Text, interval: int | None) 
     length = _length(text.value)
     if length is None:  # another check tells
         return
-    if length == 0:
-        what = f"{rule.owner}: {field}: {text.value} says nothing"
-        yield text.finding(ID, what, why=f"a style point: {_NOTHING[field]}", fix=f"leave {field} out", severity="note")
-    elif interval and group.interval and length < interval:
+    if interval and group.interval and length < interval:
         every = group.interval.value
         what = f"{rule.owner}: {field}: {text.value} is shorter than the interval of its group, {every}"
         why = _LONGER[field].format(interval=every)

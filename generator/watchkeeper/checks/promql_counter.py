@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ID = "promql/counter"
 
 # What each wants, and what it does with the other kind.
-_OF_COUNTERS = {"rate": "delta", "increase": "delta", "irate": "idelta", "resets": "changes"}
+_OF_COUNTERS = {"rate": "delta", "increase": "delta", "irate": "idelta"}
 _OF_GAUGES = {"delta": "increase", "idelta": "irate", "deriv": "rate"}
 _EITHER = _OF_COUNTERS.keys() | _OF_GAUGES.keys()
 _FALLS = "each time the gauge falls is taken for a counter's reset, and counted as a rise from 0"
@@ -47,7 +47,7 @@ def _of_counters(call: nodes.Call, found: Kind) -> tuple[str, str, str, str] | N
         fix = f"use {other}, or a function such as deriv"
         what = f"{call.name} of the gauge {name}" if name == found.name else f"{call.name} of a gauge: {found.because}"
         return what, _FALLS, fix, severity
-    if found.kind in (COUNTER, BUCKET) and found.summed and call.name != "resets":
+    if found.kind in (COUNTER, BUCKET) and found.summed:
         what = f"{call.name} of a sum of counters: {found.name} is added up first"
         why = "when one of them restarts the sum falls a little, and all the rest of it is counted once more: a spike"
         fix = f"take the rate first and add up then: sum({call.name}({found.name}[...]))"
@@ -63,4 +63,4 @@ def _of_gauges(call: nodes.Call, found: Kind) -> tuple[str, str, str, str] | Non
     if found.sure:
         return f"{call.name} of the counter {found.name}", why, fix, "error"
     what = f"{call.name} of {found.name}, by its name a counter"
-    return what, why, f"{fix}; if it is a gauge, its name should not end in _total", "warning"
+    return what, why, f"{fix}; if it is a gauge, its name should not end in _total", "note"

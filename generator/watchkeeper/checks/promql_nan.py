@@ -41,21 +41,23 @@ def check(project: Project) -> Iterator[Finding]:
                 yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="warning")
         if not divides:
             continue
+        # Whether anything is ever idle, only those know who know the metrics.
+        severity = "warning" if project.catalogue.closed else "note"
         for aggregate in expression.of(nodes.Aggregate):
             if aggregate.op in _SPOILED:
-                yield from _spoiled(expression, aggregate.op, aggregate.expr)
+                yield from _spoiled(expression, aggregate.op, aggregate.expr, severity)
         for call in expression.of(nodes.Call):
             if call.name in _SPOILED_OVER_TIME and isinstance(call.args[0], nodes.Subquery):
-                yield from _spoiled(expression, call.name, call.args[0].expr)
+                yield from _spoiled(expression, call.name, call.args[0].expr, severity)
 
 
-def _spoiled(expression: Expression, name: str, expr: Expr) -> Iterator[Finding]:
+def _spoiled(expression: Expression, name: str, expr: Expr, severity: str) -> Iterator[Finding]:
     inside = _ratio(expr)
     if inside is not None:
         what = f"{name} of a ratio that can be 0/0"
         why = f"one that is idle makes NaN, and with it the whole {name} NaN: an alert on it falls silent"
         fix = "divide the sums: sum(rate(a[5m])) / sum(rate(b[5m])); or leave idle ones out: a / (b > 0)"
-        yield expression.finding(ID, what, inside.op_start, inside.op_start + 1, why=why, fix=fix, severity="warning")
+        yield expression.finding(ID, what, inside.op_start, inside.op_start + 1, why=why, fix=fix, severity=severity)
 
 
 def _ratio(expr: Expr) -> nodes.Binary | None:

@@ -61,9 +61,8 @@ def _comparison(expression: Expression, node: nodes.Binary, catalogue: Catalogue
         why = "an alert on it can't be resolved by mending the cause"
         yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="note")
         return
-    yield expression.finding(
-        ID, f"{_named(found)} is compared with a number", node.start, node.end, why=_WHY, fix=fix, severity="warning"
-    )
+    what = f"{_named(found)} is compared with a number"
+    yield expression.finding(ID, what, node.start, node.end, why=_WHY, fix=fix, severity=_severity(found))
 
 
 _NOTHING_YET = {("==", 0), ("<", 1), ("<=", 0)}
@@ -85,19 +84,24 @@ def _ratio(expression: Expression, node: nodes.Binary, catalogue: Catalogue) -> 
     above = _counter(node.lhs, catalogue)
     below = above and _counter(node.rhs, catalogue)
     if above and below:
-        what = f"a ratio of {above.name} and {below.name} as they stand"
+        sure = above.sure and below.sure
+        what = f"a ratio of {above.name} and {below.name} as they stand{'' if sure else ', counters by their names'}"
         why = "it is the share since the processes started: after a week an outage of an hour hardly moves it"
         fix = f"divide what they rose by: rate({above.name}[5m]) / rate({below.name}[5m])"
-        yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity="warning")
+        severity = "warning" if sure else "note"
+        yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix, severity=severity)
 
 
 def _panel(expression: Expression, tree: Expr, catalogue: Catalogue) -> Iterator[Finding]:
     found = _counter(tree, catalogue)
     if found:
         fix = f"draw how fast it rises: rate({found.name}[$__rate_interval])"
-        severity = "warning" if found.sure else "note"
         what = f"{_named(found)} is drawn as it stands"
-        yield expression.finding(ID, what, tree.start, tree.end, why=_WHY, fix=fix, severity=severity)
+        yield expression.finding(ID, what, tree.start, tree.end, why=_WHY, fix=fix, severity=_severity(found))
+
+
+def _severity(found: Kind) -> str:
+    return "warning" if found.sure else "note"
 
 
 def _named(found: Kind) -> str:

@@ -1,4 +1,4 @@
-"""Values in annotations as nobody can read them: raw bytes, seconds, shares and rates, or as what they are not."""
+"""Values in annotations as nobody can read them: raw bytes, seconds and shares, or as what they are not."""
 
 from __future__ import annotations
 
@@ -27,12 +27,8 @@ ID = "template/humanize"
 # The value as it is, or through one function; and whether a percent sign follows.
 _VALUE = re.compile(
     r"\{\{-?\s*(?:(?P<printf>printf\s+\"%[.0-9]*[fge]\")\s+)?(?P<value>\$value|\.Value)"
-    r"(?:\s*\|\s*(?P<function>humanize\w*|printf\s+\"%[.0-9]*[fge]\"))?\s*-?\}\}(?P<percent>\s?%)?"
+    r"(?:\s*\|\s*(?P<function>humanize\w*|printf\s+\"%[.0-9]*[fge]\"))?\s*-?\}\}(?:(?P<percent>\s?%)|(?P<seconds>\s?s(?:ec(?:ond)?s?)?\b))?"
 )
-_FRACTIONS = frozenset({
-    "rate", "irate", "increase", "delta", "deriv", "predict_linear", "avg_over_time", "quantile_over_time",
-    "histogram_quantile", "stddev_over_time",
-})  # fmt: skip
 _RAW = "a style point: it is shown as {example}"
 _UNLIKE = {"humanizeDuration": "seconds", "humanizePercentage": ""}
 
@@ -77,7 +73,7 @@ def _of_value(match: re.Match[str], rule: Rule, catalogue: Catalogue) -> Told | 
             return None
         what = f"the value is in {unit}, shown with a percent sign"
         return what, "it is shown as what it is not", _instead(_fitting(unit) or "humanize"), "warning"
-    return _unlike(function, unit) if function else _raw(value, unit, share=share)
+    return _unlike(function, unit) if function else _raw(unit, share=share, told=bool(match["seconds"]))
 
 
 def _unlike(function: str, unit: Unit | None) -> Told | None:
@@ -89,15 +85,13 @@ def _unlike(function: str, unit: Unit | None) -> Told | None:
     return what, "it is shown as what it is not", _instead(_fitting(unit) or "humanize"), "warning"
 
 
-def _raw(value: Expr, unit: Unit | None, *, share: bool) -> Told | None:
-    """What is wrong with a value that is shown as it is."""
+def _raw(unit: Unit | None, *, share: bool, told: bool) -> Told | None:
+    """What is wrong with a value that is shown as it is; `told` where the text says seconds behind it."""
     if share:
         what, example, function = "the value is a share, shown raw", "0.9473684210526315", "humanizePercentage"
-    elif unit is not None and (fitting := _fitting(unit)):
+    elif unit is not None and (fitting := _fitting(unit)) and not (told and fitting == "humanizeDuration"):
         example = "86000000000" if fitting == "humanize1024" else "5423.000000000001"
         what, function = f"the value is in {unit}, shown raw", fitting
-    elif _has_fractions(value):
-        what, example, function = "the value has a tail of digits, shown raw", "0.36666666666666664", "humanize"
     else:
         return None
     return what, _RAW.format(example=example), _instead(function), "note"
@@ -144,11 +138,3 @@ def _is_percent(value: Expr) -> bool:
     if not isinstance(value, nodes.Binary) or value.op != "*":
         return False
     return _is_hundred(bare(value.lhs)) or _is_hundred(bare(value.rhs))
-
-
-def _has_fractions(value: Expr) -> bool:
-    while isinstance(value, nodes.Aggregate):
-        if value.op == "avg":
-            return True
-        value = bare(value.expr)
-    return isinstance(value, nodes.Call) and value.name in _FRACTIONS

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 ID = "template/query"
 
-_FAILS = "the file loads, and when the alert fires the whole text is an error message instead"
+_ERROR = "the whole text is an error message instead"
+_FAILS = f"the file loads, and when the alert fires {_ERROR}"
 _GUARD = re.compile(r"\{\{-?\s*(?:else\s+)?(?:with|range|if)\b")
 
 
@@ -35,7 +36,10 @@ def check(project: Project) -> Iterator[Finding]:
             elif use.kind == "function" and use.name == "first" and not _GUARD.search(one.text.value):
                 what = "first of a query that may give nothing"
                 fix = "write {{ with query ... }}{{ . | first | value }}{{ end }}"
-                yield one.finding(ID, what, use.position, use.end, why=_FAILS, fix=fix, severity="warning")
+                severity, why = "warning", _FAILS
+                if one.rule is None or one.rule.definition is None:  # what the query may find is not known
+                    severity, why = "note", f"a style point: where it does, {_ERROR}"
+                yield one.finding(ID, what, use.position, use.end, why=why, fix=fix, severity=severity)
 
 
 def _of_query(one: Written, use: Use, catalogue: Catalogue) -> Iterator[Finding]:

@@ -57,6 +57,14 @@ def test_waiting_times(anyone, field, value, interval, expected):
     assert [shown(one) for one in found] == [value] * len(found)
 
 
+def test_a_group_of_waiting_times_that_say_nothing(anyone):
+    rules = [alert("x > 5", **{"for": "2m"}), *(alert(f"x > {n}", **{"for": "0m"}) for n in range(3))]
+    found = anyone.findings("alert/for", anyone.group(*rules))
+    assert told(found) == [("note", "for: 0m says nothing, nor do 2 more of the group")]
+    found = anyone.findings("alert/for", anyone.group(*rules[:3]))
+    assert told(found) == [("note", "for: 0m says nothing, nor does 1 more of the group")]
+
+
 @pytest.mark.parametrize("expr", ["absent(up)", "up == 0 or absent(up)", '(absent(up{job="x"}) == 1)'])
 def test_absence_that_nothing_waits_for(anyone, expr):
     (finding,) = anyone.findings("alert/for", alert(expr))
@@ -141,6 +149,18 @@ def test_summaries(anyone, annotations, severity):
     (finding,) = anyone.findings("alert/summary", alert(annotations=annotations))
     assert finding.severity == severity
     assert "style point" in finding.why
+
+
+def test_a_group_without_summaries(anyone):
+    rules = [alert(f"x > {n}", annotations={"message": "It is down"}) for n in range(3)]
+    (finding,) = anyone.findings("alert/summary", anyone.group(*rules))
+    assert finding.message == "alert A has no summary, nor have 2 more of the group"
+    assert "message may tell more" in finding.fix
+    two = anyone.findings("alert/summary", anyone.group(alert(annotations={}), *rules[:2]))
+    assert [one.message.partition(":")[0] for one in two] == [
+        "alert A says nothing",
+        "alert A has no summary, nor has 1 more of the group",
+    ]
 
 
 @pytest.mark.parametrize("summary", ["Down", "Down\n", "x" * 200])

@@ -78,6 +78,9 @@ BY_CONTRACT = [
      "the counter jobs_total is > 0 from the first event on until the process restarts"),
     ("promql/raw-counter", "sum(jobs_failed_total) / sum(jobs_total) > 0.1", "warning",
      "sum(jobs_failed_total) / sum(jobs_total)", "a ratio of jobs_failed_total and jobs_total as they stand"),
+    # Ratios that are 0/0 in an idle hour
+    ("promql/nan", "sum(rate(jobs_failed_total[5m]) / rate(jobs_total[5m])) > 1", "warning", "/",
+     "sum of a ratio that can be 0/0"),
     # Quantiles
     ("promql/histogram", "histogram_quantile(0.9, sum(rate(latency_seconds_bucket[5m]))) > 1", "error",
      "sum(rate(latency_seconds_bucket[5m]))",
@@ -120,16 +123,16 @@ BY_CONTRACT = [
 ]  # fmt: skip
 
 BY_NAME = [
-    ("promql/counter", "delta(x_total[5m]) > 1", "warning", "delta", "delta of x_total, by its name a counter"),
+    ("promql/counter", "delta(x_total[5m]) > 1", "note", "delta", "delta of x_total, by its name a counter"),
     ("promql/counter", "rate(job:x:rate5m[5m]) > 1", "warning", "rate",
      "rate of a gauge: job:x:rate5m is named as a gauge, a recorded rate"),
     ("promql/counter", "rate(sum(x_total)[5m:]) > 1", "warning", "rate",
      "rate of a sum of counters: x_total is added up first"),
     ("promql/counter", "rate(up[5m]) > 1", "error", "rate", "rate of the gauge up"),
-    ("promql/raw-counter", "x_total > 5", "warning", "x_total > 5",
+    ("promql/raw-counter", "x_total > 5", "note", "x_total > 5",
      "x_total, by its name a counter, is compared with a number"),
-    ("promql/raw-counter", "x_errors_total / x_total > 0.1", "warning", "x_errors_total / x_total",
-     "a ratio of x_errors_total and x_total as they stand"),
+    ("promql/raw-counter", "x_errors_total / x_total > 0.1", "note", "x_errors_total / x_total",
+     "a ratio of x_errors_total and x_total as they stand, counters by their names"),
     ("promql/histogram", "histogram_quantile(99, rate(x[5m])) > 1", "error", "99",
      "the quantile 99 is not from 0 to 1"),
     ("promql/histogram", "quantile(-(0.5), x) > 1", "error", "-(0.5)", "the quantile -0.5 is not from 0 to 1"),
@@ -144,12 +147,12 @@ BY_NAME = [
      "the left side of > is in bytes, the right side in seconds"),
     ("promql/unit", "x_milliseconds > y_seconds", "warning", "x_milliseconds > y_seconds",
      "the left side of > is in milliseconds, the right side in seconds"),
-    ("promql/nan", "sum(rate(a[5m]) / rate(b[5m])) > 1", "warning", "/", "sum of a ratio that can be 0/0"),
-    ("promql/nan", "avg by (x) (100 * sum by (x, y) (rate(a[5m])) / (sum by (x, y) (rate(b[5m])))) > 1", "warning", "/",
+    ("promql/nan", "sum(rate(a[5m]) / rate(b[5m])) > 1", "note", "/", "sum of a ratio that can be 0/0"),
+    ("promql/nan", "avg by (x) (100 * sum by (x, y) (rate(a[5m])) / (sum by (x, y) (rate(b[5m])))) > 1", "note", "/",
      "avg of a ratio that can be 0/0"),
-    ("promql/nan", "sum(rate(a[5m]) / (rate(a[5m]) + rate(b[5m]))) > 1", "warning", "/",
+    ("promql/nan", "sum(rate(a[5m]) / (rate(a[5m]) + rate(b[5m]))) > 1", "note", "/",
      "sum of a ratio that can be 0/0"),
-    ("promql/nan", "avg_over_time((rate(a[5m]) / rate(b[5m]))[1h:]) > 1", "warning", "/",
+    ("promql/nan", "avg_over_time((rate(a[5m]) / rate(b[5m]))[1h:]) > 1", "note", "/",
      "avg_over_time of a ratio that can be 0/0"),
     ("promql/nan", "rate(a[5m]) / rate(b[5m]) != 1", "warning", "rate(a[5m]) / rate(b[5m]) != 1",
      "a ratio that can be 0/0 is compared by !="),
@@ -222,6 +225,7 @@ def test_what_is_told_without_a_contract(told, check, expr, severity, marked, me
 FINE = [
     ("promql/counter", "rate(max by (job) (jobs_total)[5m:]) > 1"),
     ("promql/counter", "resets(jobs_total[1h]) > 1"),
+    ("promql/counter", "resets(free_bytes[1h]) > 1"),  # how often it fell
     ("promql/counter", "rate((free_bytes / size_bytes)[5m:]) > 1"),
     ("promql/counter", "deriv(job:jobs:rate5m[5m]) > 1"),
     ("promql/raw-counter", "changes(jobs_total[5m]) > 1"),
