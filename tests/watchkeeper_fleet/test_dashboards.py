@@ -11,7 +11,7 @@ from watchkeeper.building import build
 from watchkeeper.project import panels_of
 from watchkeeper.promql import nodes, parse, walk
 from watchkeeper.promql.threshold import ThresholdError
-from watchkeeper.proof.labels import possible
+from watchkeeper.proof.flow import Flow
 from watchkeeper.settings import load_settings
 from watchkeeper_fleet.pack import PACK
 
@@ -197,7 +197,7 @@ def test_a_stat_shows_one_number(project, board):
     """Of several series it would show one after the other, too small to read."""
     for panel, model in panels(board, "stat"):
         (tree,) = trees(model)
-        assert possible(tuple(walk(tree)), project.catalogue)[id(tree)] == frozenset(), panel.title
+        assert Flow(tuple(walk(tree)), project.catalogue).of(tree).names() == frozenset(), panel.title
 
 
 def test_what_is_not_known_is_not_green(board):

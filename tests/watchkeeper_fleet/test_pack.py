@@ -6,7 +6,7 @@ import pytest
 
 from watchkeeper.project import panels_of
 from watchkeeper.promql import parse, walk
-from watchkeeper.proof.labels import possible
+from watchkeeper.proof.flow import Flow
 from watchkeeper_fleet.pack import PACK
 
 ALERTS = list(PACK.alerts.values())
@@ -16,7 +16,7 @@ ALERTS = list(PACK.alerts.values())
 def test_what_an_alert_says_it_names_its_series_can_have(alert, project):
     """The alert rules written after the incident named a label that their own sum() threw away."""
     tree = parse(alert.expr)
-    labels = possible(tuple(walk(tree)), project.catalogue)[id(tree)]
+    labels = Flow(tuple(walk(tree)), project.catalogue).of(tree).names()
     named = set(re.findall(r"\$labels\.(\w+)", alert.summary + alert.description))
     assert named or alert.name == "Watchdog"
     assert labels is not None

@@ -282,3 +282,12 @@ def test_the_same_labels_at_different_times():
                 Engine(evaluator=evaluator).range(data, expr, 0, 1800, 360)
         with pytest.raises(EvalError, match="same labelset"):
             Engine(compat="2", evaluator=evaluator).range(data, 'max_over_time({__name__=~"x_.+"}[5m])', 0, 1440, 360)
+
+
+@pytest.mark.parametrize("expr", ["0.5 >/ (0.5)", "vector(1) + (1 </ 2)"])
+def test_numbers_can_not_be_trimmed(expr):
+    engine, data = Engine(), Series.load("x 1")
+    with pytest.raises(EvalError, match="not allowed for Scalar operations"):
+        engine.instant(data, parse(expr), at=0)
+    with pytest.raises(EvalError, match="not allowed for Scalar operations"):
+        engine.range(data, parse(expr), start=0, end=60, step=15)

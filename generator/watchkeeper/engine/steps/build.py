@@ -79,6 +79,8 @@ def _binary(context: Context, expr: tree.Binary, operands: list[Node]) -> Node:
     place = expr.start
     left, right = expr.lhs.type, expr.rhs.type
     if left == right == "scalar":
+        if expr.op in {"</", ">/"}:  # the parser of Prometheus takes it, and every evaluation fails
+            raise EvalError(f'operator "{expr.op}" not allowed for Scalar operations', place)
         return ScalarBinary(context, place, expr.op, lhs, rhs)
     if left == "scalar":
         return VectorScalar(context, place, expr.op, rhs, lhs, expr.return_bool, swapped=True)
