@@ -7,6 +7,7 @@ import os
 import re
 import struct
 from binascii import crc32
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper_fleet import spool
@@ -26,7 +27,6 @@ from watchkeeper_fleet.spool.layout import (
 
 if TYPE_CHECKING:
     from collections import Counter
-    from pathlib import Path
     from random import Random
 
 NOW = 2e9
@@ -80,9 +80,8 @@ def seeds(folder: Path) -> list[bytes]:
         writer.publish([number * 1.5 for number in range(amount)])
         writer.publish([number * 2.5 for number in range(amount)])
         writer.abandon()
-        path = folder / os.path.basename(writer.path)
-        found.append(path.read_bytes())
-        path.unlink()
+        found.append(Path(writer.path).read_bytes())
+        Path(writer.path).unlink()
     return found
 
 

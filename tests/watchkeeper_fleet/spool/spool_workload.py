@@ -27,7 +27,7 @@ class Workload:
         )
         self.pid = self._child.pid
 
-    def __enter__(self) -> Workload:
+    def __enter__(self):
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,9 +1,12 @@
 """Who lives, and who is dead: other processes, real locks."""
 
 import os
+import select
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -44,16 +47,12 @@ def test_killed_it_is_dead_at_once_and_its_last_words_stay(tmp_path, workload):
     assert spool.read(path) == before._replace(state="dead", pid=0)
 
 
-def test_a_zombie_is_dead(tmp_path):
-    path = tmp_path / "path"
-    child = os.fork()
-    if not child:
-        path.write_text(spool.Writer(str(tmp_path), IDENTITY).path)
-        os._exit(0)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert Path(f"/proc/{child}/stat").exists()
-    assert spool.read(path.read_text()).state == "dead"
-    os.waitpid(child, 0)
+def test_a_zombie_is_dead(tmp_path, workload):
+    path = workload.make(tmp_path)
+    os.kill(workload.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, workload.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{workload.pid}/stat").exists()
+    assert spool.read(path).state == "dead"
 
 
 def test_the_mark_says_how_it_ended(tmp_path, workload):
@@ -197,12 +196,15 @@ def test_pid_namespaces(tmp_path):
         with Workload(*unshare) as other:
             told = f"__import__('watchkeeper_fleet.spool').spool.read({path!r})[-3:]"
             assert other.tell(told) == (0, "live", "")
+        process = os.pidfd_open(record.pid)
+    select.select([process], [], [])  # it ends after unshare has
+    os.close(process)
     assert spool.read(path).state == "dead"
 
 
 def test_a_folder_of_many(tmp_path):
-    children = [Workload() for _ in range(5)]
-    try:
+    with ExitStack() as stack:
+        children = [stack.enter_context(Workload()) for _ in range(5)]
         for child in children:
             child.make(tmp_path)
         records, refused = spool.scan(str(tmp_path))
@@ -211,6 +213,49 @@ def test_a_folder_of_many(tmp_path):
         records, _ = spool.scan(str(tmp_path))
         assert Counter(record.state for record in records) == {"live": 4, "dead": 1}
         assert not refused
-    finally:
-        for child in children:
-            child.kill()
+
+
+def test_a_storm_of_forks(tmp_path, workload):
+    """Sixty-four processes that are born and die at once, of a parent that has a file itself, and goes on with it."""
+    path = workload.make(tmp_path)
+    workload.tell(f"exec({STORM!r}) or None")
+    scanner = spool.Scanner(str(tmp_path))
+    seen = Counter()
+    workload.tell(f"[t := threading.Thread(target=storm, args=({str(tmp_path)!r},))] and t.start()")
+    going = True
+    while going:
+        going = workload.tell("t.is_alive()")
+        records, refused = scanner.scan()
+        assert not refused
+        for record in records:
+            seen[record.state] += 1
+            if record.state == "live":
+                assert str(record.pid) == record.identity["pid"]
+                assert record.values in ((), (5e9, 1.0), (1.0,))
+    assert workload.tell("statuses") == [0] * 64
+    states = Counter(record.state for record in scanner.scan()[0])
+    assert states == {"dead": 64, "live": 1}
+    assert seen["live"] > 1
+    assert spool.read(path).pid == workload.pid
+
+
+STORM = """
+statuses = []
+def storm(folder):
+    pids = []
+    for number in range(64):
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                w.abandon()
+                own = Writer(folder, {"workload": "storm", "process": str(number), "rank": "0"})
+                own.field("torch_process_ready")
+                status = 0 if own.publish([1.0]) else 2
+                if number % 2:
+                    own.close("clean")
+            finally:
+                os._exit(status)
+        pids.append(pid)
+    statuses[:] = [os.waitpid(pid, 0)[1] for pid in pids]
+"""
