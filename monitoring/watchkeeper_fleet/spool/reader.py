@@ -9,7 +9,7 @@ import sys
 import time
 from binascii import crc32
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from watchkeeper_fleet.spool.files import Refused, holder, opened
 from watchkeeper_fleet.spool.layout import (
@@ -37,7 +37,9 @@ from watchkeeper_fleet.spool.layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
+
+_T = TypeVar("_T")
 
 STALE = 30.0  # seconds without a heartbeat
 _TRIES = 16
@@ -61,10 +63,21 @@ class Record(NamedTuple):
     mark: str  # clean, exception:Class, or nothing: the process never came to write one
 
 
-class Scanner:
-    """Reads a folder again and again. It remembers what it saw: who goes on without a lock lives."""
+class Memory:
+    """What one scan leaves to the next: most of what files say stays, and need not be looked into again."""
 
-    __slots__ = ("_fields", "_seen", "folder", "limit", "owner", "stale")
+    __slots__ = ("fields", "generations", "pairs")
+
+    def __init__(self) -> None:
+        self.fields: dict[bytes, tuple[Field, ...]] = {}
+        self.pairs: dict[bytes, dict[str, str]] = {}
+        self.generations: dict[tuple[int, int], int] = {}  # of files that were found without a lock
+
+
+class Scanner:
+    """Reads a folder again and again. Who goes on without a lock is alive, which one look alone can't tell."""
+
+    __slots__ = ("_memory", "folder", "limit", "owner", "stale")
 
     def __init__(
         self, folder: str, *, limit: int = 1024, owner: Collection[int] | None = None, stale: float = STALE
@@ -73,15 +86,13 @@ class Scanner:
         self.limit = limit
         self.owner = owner
         self.stale = stale
-        self._fields: dict[bytes, tuple[Field, ...]] = {}
-        self._seen: dict[tuple[int, int], int] = {}
+        self._memory = Memory()
 
     def scan(self, now: float | None = None) -> tuple[list[Record], Counter[str]]:
         """Return the records, and how many files were refused for which reason; OSError where there is no folder."""
         records: list[Record] = []
         refused: Counter[str] = Counter()
-        fields, self._fields = self._fields, {}
-        seen, self._seen = self._seen, {}
+        before, self._memory = self._memory, Memory()
         number = 0
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -96,7 +107,7 @@ class Scanner:
                     try:
                         if not (entry.name.isascii() and entry.name.isprintable()):
                             raise Refused("name")  # noqa: TRY301 - counted as the others are
-                        records.append(self._read(entry.name, folder, now, fields, seen))
+                        records.append(self._read(entry.name, folder, now, before))
                     except Refused as error:
                         if error.reason != "gone":
                             refused[error.reason] += 1
@@ -104,30 +115,25 @@ class Scanner:
             os.close(folder)
         return records, refused
 
-    def _read(
-        self,
-        name: str,
-        folder: int | None,
-        now: float | None,
-        known: dict[bytes, tuple[Field, ...]],
-        seen: dict[tuple[int, int], int],
-    ) -> Record:
+    def _read(self, name: str, folder: int | None, now: float | None, before: Memory) -> Record:
         fd, status = opened(name, folder, self.owner)
         try:
             # First the lock, then the content: what is read of a file without a lock is the last word.
             held, pid = holder(fd)
-            data, slot, texts = _whole(fd)
+            data, slot, texts_read = _whole(fd)
             generation, heartbeat, count, length = SLOT.unpack_from(data, slot)
             described = os.pread(fd, length, FIELDS)
         except OSError:
             raise Refused("unreadable") from None
         finally:
             os.close(fd)
-        flags, created, identity = _header(data)
-        fields = self._fields.get(described) or known.get(described) or _described(described)
+        flags, created, identity_read = _header(data)
+        memory = self._memory
+        identity = _remembered(before.pairs, memory.pairs, identity_read, unpacked, "identity").copy()
+        texts = _remembered(before.pairs, memory.pairs, texts_read, unpacked, "text").copy()
+        fields = _remembered(before.fields, memory.fields, described, _described, "field")
         if len(fields) != count:
             raise Refused("field")
-        self._fields[described] = fields
         values: tuple[float, ...] = struct.unpack_from(f"{count}d", data, slot + SLOT.size)
         if not _sound(values):
             kept = [(field, value) for field, value in zip(fields, values, strict=True) if not math.isnan(value)]
@@ -143,8 +149,9 @@ class Scanner:
         elif not flags & LOCKS:
             state = "live" if fresh and not mark else "dead"
         else:
-            self._seen[inode] = generation
-            state = "lock_lost" if inode in seen and generation > seen[inode] and not mark else "dead"
+            memory.generations[inode] = generation
+            went_on = generation > before.generations.get(inode, generation)
+            state = "lock_lost" if went_on and not mark else "dead"
         return Record(
             identity=identity,
             texts=texts,
@@ -169,11 +176,27 @@ def scan(folder: str, *, limit: int = 1024) -> tuple[list[Record], Counter[str]]
 
 def read(path: str, *, owner: Collection[int] | None = None, now: float | None = None) -> Record:
     """Read one file; raises Refused."""
-    return Scanner("", owner=owner)._read(os.fspath(path), None, now, {}, {})  # noqa: SLF001 - of this module
+    return Scanner("", owner=owner)._read(os.fspath(path), None, now, Memory())  # noqa: SLF001 - of this module
 
 
-def _whole(fd: int) -> tuple[bytes, int, dict[str, str]]:
-    """Return all but the descriptors, where the newest whole slot's content begins, and the newest texts.
+def _remembered(
+    before: dict[bytes, _T], now: dict[bytes, _T], data: bytes, look: Callable[[bytes], _T], fault: str
+) -> _T:
+    """Return what look says of data, or what it said before."""
+    found = now.get(data)
+    if found is None:
+        found = before.get(data)
+        if found is None:
+            try:
+                found = look(data)
+            except ValueError:
+                raise Refused(fault) from None
+        now[data] = found
+    return found
+
+
+def _whole(fd: int) -> tuple[bytes, int, bytes]:
+    """Return all but the descriptors, where the newest whole slot's content begins, and what holds the texts.
 
     A busy writer may spoil both slots of one reading, hardly of two. The descriptors are read after it, so that they
     are at least as new as the slot that needs them.
@@ -190,10 +213,7 @@ def _whole(fd: int) -> tuple[bytes, int, dict[str, str]]:
         slot = max((_slot(data, SLOTS), _slot(data, SLOTS + SLOT_SIZE)))
         texts = max((_texts(data, TEXTS), _texts(data, TEXTS + TEXT_SIZE)))
         if slot[1] and texts[0] >= 0:
-            try:
-                return data, slot[1], unpacked(texts[1])
-            except ValueError:
-                raise Refused("text") from None
+            return data, slot[1], texts[1]
     raise Refused("crc")
 
 
@@ -216,18 +236,15 @@ def _texts(data: bytes, start: int) -> tuple[int, bytes]:
     return sequence, data[start + TEXT.size : end]
 
 
-def _header(data: bytes) -> tuple[int, float, dict[str, str]]:
-    """Return flags, time of creation and identity."""
+def _header(data: bytes) -> tuple[int, float, bytes]:
+    """Return flags, time of creation and what holds the identity."""
     _, _, size, check, flags, created, length = HEADER.unpack_from(data)
     if size != SIZE:
         raise Refused("size")
     end = HEADER.size + length
     if end > TEXTS or crc32(data[HEADER_CHECKED:end]) != check:
         raise Refused("crc")
-    try:
-        return flags, created, unpacked(data[HEADER.size : end])
-    except ValueError:
-        raise Refused("identity") from None
+    return flags, created, data[HEADER.size : end]
 
 
 def _described(data: bytes) -> tuple[Field, ...]:
@@ -237,20 +254,17 @@ def _described(data: bytes) -> tuple[Field, ...]:
     while place < len(data):
         start = place + FIELD.size
         if start > len(data):
-            raise Refused("field")
+            raise ValueError
         check, length = FIELD.unpack_from(data, place)
         place = start + length
         body = data[start:place]
         if crc32(body) != check:
             raise Refused("crc")
-        try:
-            pairs = unpacked(body, named_first=False)
-        except ValueError:
-            raise Refused("field") from None
+        pairs = unpacked(body, named_first=False)
         field = Field(pairs.pop("", ""), tuple(pairs.items()))
         # The same series twice would spoil the whole scrape.
         if field in found or len(found) == CAPACITY or wrong(field):
-            raise Refused("field")
+            raise ValueError
         found[field] = None
     return tuple(found)
 

@@ -149,7 +149,7 @@ class Writer:
 
         Threads don't publish at once: the second waits a little, and then leaves it to the next time.
         """
-        if not (self._lock.acquire(blocking=False) or self._lock.acquire(timeout=_PATIENCE)):
+        if not (self._lock.acquire(False) or self._lock.acquire(timeout=_PATIENCE)):
             return False
         try:
             count = len(values)

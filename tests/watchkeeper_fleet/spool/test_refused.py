@@ -211,7 +211,8 @@ def test_a_scanner_forgets_what_is_gone(tmp_path):
         writer.abandon()
         Path(writer.path).unlink()
     scanner.scan()
-    assert (scanner._fields, scanner._seen) == ({}, {})
+    memory = scanner._memory
+    assert (memory.fields, memory.pairs, memory.generations) == ({}, {}, {})
 
 
 def test_removed_is_the_file_that_was_read(path, tmp_path):
