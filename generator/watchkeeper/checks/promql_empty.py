@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from watchkeeper.promql import nodes
 from watchkeeper.proof.facts import place
 from watchkeeper.proof.flow import never_match
 from watchkeeper.proof.matchers import always_there, contradictory, not_there
@@ -28,8 +29,8 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         flow = expression.flow(project.catalogue)
         for why, node, detail in flow.causes:
-            if why in _OF_OTHERS or getattr(node, "op", "") in COMPARISONS:  # numbers: promql/constant
-                continue
+            if why in _OF_OTHERS or (isinstance(node, nodes.Binary) and node.op in COMPARISONS):
+                continue  # of numbers promql/constant tells
             start, end = place(node)
             if why is contradictory:
                 start = detail[0].start

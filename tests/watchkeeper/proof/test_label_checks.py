@@ -66,6 +66,7 @@ def lines(found):
             *("join error", 'the sides of unless never match: "job" is always there on the left side and never there on the right', "unless"),
         ),
         ('x{a="1", a="2"}', "empty error", 'nothing can come of this: no value passes a="1" and a="2"', 'a="1", a="2"'),
+        ('x{a="1", a!="1"}', "empty error", 'nothing can come of this: no value passes a="1" and a!="1"', 'a="1", a!="1"'),
         (
             'free_bytes{gpu=""} or y',
             *("empty warning", 'nothing can come of this: gpu="" asks for series without the label, but the contract of free_bytes declares it', 'gpu=""'),
