@@ -168,10 +168,11 @@ def _catalogue(groups: list[Group], published: Sequence[Published] | None) -> Ca
     ]
     catalogue = Catalogue(recordings=recordings, closed=published is not None)
     if published:
-        from watchkeeper.contract import Metric
+        from watchkeeper.contract import Histogram, Info, Metric
 
         for one in published:
-            metric = Metric(one.name, "", unit=one.unit)
+            kind = Histogram if one.histogram else Info if one.is_info else Metric
+            metric = kind(one.histogram or one.name, "", unit=one.unit)
             catalogue.series[one.name] = declared(one.kind, metric, one.labels, None)
     return catalogue
 

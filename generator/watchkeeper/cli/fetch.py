@@ -29,7 +29,8 @@ class Unreachable(Exception):  # noqa: N818 - it is what happened
     def __init__(self, where: str, message: str, fix: str = "", *, answered: bool = False) -> None:
         super().__init__(message)
         self.answered = answered
-        self.finding = Finding(ID, message, Place(_USER.sub("", where)), fix=fix)  # a password is not shown
+        address = _USER.sub("", where)  # a password is not shown
+        self.finding = Finding(ID, f"{address}: {message}", fix=fix)
 
 
 def published(where: str) -> list[Published]:

@@ -43,15 +43,29 @@ class ScrapeError(ValueError):
 
 
 class Published:
-    """One series name that is published: its kind, unit, and the labels that every series seen has."""
+    """One series name that is published: its kind, unit, and the labels that every series seen has.
 
-    __slots__ = ("kind", "labels", "name", "unit")
+    `histogram` is the name of the histogram that it is a part of, and `is_info` tells one that is 1 for its labels.
+    """
 
-    def __init__(self, name: str, kind: str, unit: str = "", labels: frozenset[str] = frozenset()) -> None:
+    __slots__ = ("histogram", "is_info", "kind", "labels", "name", "unit")
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        unit: str = "",
+        labels: frozenset[str] = frozenset(),
+        *,
+        histogram: str = "",
+        is_info: bool = False,
+    ) -> None:
         self.name = name
         self.kind = kind
         self.unit = unit
         self.labels = labels
+        self.histogram = histogram
+        self.is_info = is_info
 
 
 def of_scrape(text: str) -> list[Published]:
@@ -124,10 +138,17 @@ def _published(types: dict[str, str], units: dict[str, str], labels: dict[str, f
             if name in labels:
                 what = _KINDS.get(suffix, "gauge" if kind in _GAUGES else kind)
                 if kind == "gaugehistogram":
-                    what = "gauge"
+                    what = "unknown" if suffix == "_bucket" else "gauge"  # quantiles of them are right
                 elif kind == "untyped":
                     what = "unknown"
-                found[name] = Published(name, what, units.get(family, ""), labels[name])
+                found[name] = Published(
+                    name,
+                    what,
+                    units.get(family, ""),
+                    labels[name],
+                    histogram=family if kind == "histogram" else "",
+                    is_info=kind == "info",
+                )
     for name, own in labels.items():
         found.setdefault(name, Published(name, "unknown", "", own))
     return list(found.values())
@@ -142,7 +163,14 @@ def together(published: Iterable[Published]) -> list[Published]:
             kinds = {one.kind, other.kind} - {"unknown"}
             kind = kinds.pop() if len(kinds) == 1 else "unknown"
             unit = one.unit if other.unit in ("", one.unit) else other.unit if not one.unit else ""
-            one = Published(one.name, kind, unit, one.labels & other.labels)  # noqa: PLW2901 - it is what both are
+            one = Published(  # noqa: PLW2901 - it is what both are
+                one.name,
+                kind,
+                unit,
+                one.labels & other.labels,
+                histogram=one.histogram or other.histogram,
+                is_info=one.is_info and other.is_info,
+            )
         found[one.name] = one
     return list(found.values())
 
