@@ -96,6 +96,18 @@ EXPECTED = Gauge(
     labels=PER_GPU,
     unit="bytes",
 )
+DEVICE_FREE = Gauge(
+    "torch_cuda_device_free_bytes",
+    "Free memory of the device, as the process found it at the end of a step.",
+    labels=PER_GPU,
+    unit="bytes",
+)
+DEVICE_TOTAL = Gauge(
+    "torch_cuda_device_total_bytes",
+    "Memory of the device, as the process found it at the end of a step.",
+    labels=PER_GPU,
+    unit="bytes",
+)
 ALLOCATOR_INFO = Info(
     "torch_cuda_allocator_info",
     "How the allocator is configured.",
@@ -140,6 +152,11 @@ PROGRESS_TIMESTAMP = Gauge(
     "Unix time of the last step or request that was finished.",
     labels=PROCESS,
     unit="seconds",
+)
+AGENT_FAULTS = Counter(
+    "watchkeeper_agent_faults_total",
+    "Errors inside the agent, which it keeps from the workload.",
+    labels=PROCESS,
 )
 PARAMETER_BYTES = Gauge(
     "torch_parameter_bytes",
@@ -216,6 +233,12 @@ MEMORY_JUMPS = Counter(
     "inference_memory_jumps_total",
     "Calls after which allocated memory was more than a tenth higher than before.",
     labels=PER_FUNCTION,
+)
+MEMORY_DELTA = Gauge(
+    "inference_memory_delta_bytes",
+    "Memory allocated after the last call that ran alone, less that before it.",
+    labels=PER_FUNCTION,
+    unit="bytes",
 )
 EMBEDDING_PSI = Gauge(
     "inference_embedding_psi",
