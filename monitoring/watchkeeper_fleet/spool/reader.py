@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 STALE = 30.0  # seconds without a heartbeat
+_SILENT = 5.0  # the same for a writer without a lock, which beats every second
 _TRIES = 16
 
 
@@ -71,7 +72,8 @@ class Memory:
     def __init__(self) -> None:
         self.fields: dict[bytes, tuple[Field, ...]] = {}
         self.pairs: dict[bytes, dict[str, str]] = {}
-        self.generations: dict[tuple[int, int], int] = {}  # of files that were found without a lock
+        # Of files that were found without a lock, and whether they were seen to go on without it.
+        self.generations: dict[tuple[int, int], tuple[int, bool]] = {}
 
 
 class Scanner:
@@ -149,9 +151,10 @@ class Scanner:
         elif not flags & LOCKS:
             state = "live" if fresh and not mark else "dead"
         else:
-            memory.generations[inode] = generation
-            went_on = generation > before.generations.get(inode, generation)
-            state = "lock_lost" if went_on and not mark else "dead"
+            last, went_on = before.generations.get(inode, (generation, False))
+            went_on = went_on or generation > last
+            memory.generations[inode] = (generation, went_on)
+            state = "lock_lost" if went_on and not mark and now - heartbeat <= _SILENT else "dead"
         return Record(
             identity=identity,
             texts=texts,

@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,8 +78,8 @@ def test_a_lock_that_is_lost_is_no_death_and_is_taken_again(tmp_path, workload):
     path = workload.make(tmp_path)
     scanner = spool.Scanner(str(tmp_path))
 
-    def state():
-        (record,), refused = scanner.scan()
+    def state(later=0):
+        (record,), refused = scanner.scan(time.time() + later)
         assert not refused
         return record.state
 
@@ -92,10 +93,12 @@ def test_a_lock_that_is_lost_is_no_death_and_is_taken_again(tmp_path, workload):
     assert state() == "live"
     assert spool.read(path).pid == workload.pid
     workload.tell("open(w.path, 'rb').close()")
+    assert state() == "dead"
     workload.tell("w.publish([7e9, 1])")
-    assert state() == "dead"
+    assert state() == "lock_lost"
+    assert state() == "lock_lost"  # two that scrape: nothing new yet
     workload.kill()
-    assert state() == "dead"
+    assert state(6) == "dead"
 
 
 def test_a_reader_that_locks_keeps_nobody_alive(tmp_path, workload):
