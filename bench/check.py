@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = [str(Path(sys.executable).with_name("watchkeeper")), "check"]
 # Byte code is kept, as on a user's machine.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-MEMORY = ".watchkeeper_cache"
+MEMORY = "cache"  # what is remembered of a folder, in it for once
 
 # Expressions as rule files have them: no two rules of the file are alike.
 SHAPES = (
@@ -73,7 +73,7 @@ def wall(command: list[str], folder: Path) -> float:
         done = subprocess.run(
             [*command, "rules.yml"],
             cwd=folder,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, "XDG_CACHE_HOME": str(folder / MEMORY)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
