@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watchkeeper.project import Project
-    from watchkeeper.subject import Rule
+    from watchkeeper.subject import Group, Rule
 
 ID = "alert/severity"
 
@@ -31,9 +31,7 @@ def check(project: Project) -> Iterator[Finding]:
         yield from _of_definitions(project)
     for group in project.groups:
         if group.definition is None:
-            for rule in group.rules:
-                if rule.is_alert:
-                    yield from _of_file(rule)
+            yield from _of_file(group)
 
 
 def _of_definitions(project: Project) -> Iterator[Finding]:
@@ -54,16 +52,26 @@ def _of_definitions(project: Project) -> Iterator[Finding]:
             yield Finding(ID, what, alert.place, why=_NOBODY, fix=fix)
 
 
-def _of_file(rule: Rule) -> Iterator[Finding]:
+def _of_file(group: Group) -> Iterator[Finding]:
     """What can be said where nobody knows the routes: one is missing, or is a slip of the pen."""
-    severity = rule.labels.get("severity") or rule.group.labels.get("severity")
-    if severity is None:
+    lacking: list[Rule] = []
+    for rule in group.rules:
+        if not rule.is_alert:
+            continue
+        severity = rule.labels.get("severity") or group.labels.get("severity")
+        if severity is None:
+            lacking.append(rule)
+        elif meant := _meant(severity.value):
+            what = f'{rule.owner}: unknown severity "{severity.value}"; did you mean "{meant}"?'
+            yield severity.finding(ID, what, why=_NOBODY, fix=f"write {meant}", severity="warning")
+    if lacking:  # told of the first: some files have another label for it throughout
+        more = len(lacking) - 1
+        what = f"{lacking[0].owner} has no severity"
+        if more:
+            what += f", nor {'have' if more > 1 else 'has'} {more} more of the group"
         why = "a style point: most routes choose by it how loudly an alert is told"
         fix = "write labels: {severity: warning}, or what your routes look for"
-        yield rule.name.finding(ID, f"{rule.owner} has no severity", why=why, fix=fix, severity="note")
-    elif meant := _meant(severity.value):
-        what = f'{rule.owner}: unknown severity "{severity.value}"; did you mean "{meant}"?'
-        yield severity.finding(ID, what, why=_NOBODY, fix=f"write {meant}", severity="warning")
+        yield lacking[0].name.finding(ID, what, why=why, fix=fix, severity="note")
 
 
 @lru_cache(maxsize=256)  # a handful of values in thousands of rules

@@ -30,5 +30,5 @@ def check(project: Project) -> Iterator[Finding]:
             else:
                 why, fix = "a server without the flag refuses it, and a later version may drop it", "do without it"
             what = f"{feature.name} needs {needed}"
-            severity = "warning" if target == Targets.newest().prometheus else "error"  # who runs it may have the flag
+            severity = "note" if target == Targets.newest().prometheus else "error"  # who runs it may have the flag
             yield expression.finding(ID, what, feature.start, feature.end, why=why, fix=fix, severity=severity)

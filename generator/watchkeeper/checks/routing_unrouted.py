@@ -30,13 +30,15 @@ def check(project: Project) -> Iterator[Finding]:
             if ways[config.route].reached == CERTAINLY and not any(alert.label("severity") == s for s in _SILENT)
         ]
         if not config.receivers[config.route.receiver.value].integrations:
-            yield from _untold(config, left)
+            if len(left) > _FEW and len(left) * 2 > len(found.alerts):  # that is one thing to mend, not many
+                yield _most_untold(config, left, len(found.alerts))
+            else:
+                yield from _untold(config, left)
         elif left and len(left) * 2 < len(found.alerts):  # where most are left, that is how it is meant
-            names = ", ".join(sorted({alert.name or "" for alert in left})[:5])
             yield config.route.receiver.finding(
                 ID,
                 f'{len(left)} of {len(found.alerts)} alerts are matched by no route and go to "'
-                f'{config.route.receiver.value}": {names}{", ..." if len(left) > 5 else ""}',
+                f'{config.route.receiver.value}": {_names(left)}',
                 why="whoever reads the default receiver has to know whose they are",
                 fix="a matter of style: add a route for them, or leave it",
                 severity="note",
@@ -45,6 +47,24 @@ def check(project: Project) -> Iterator[Finding]:
 
 # Alerts of these severities are there to be looked at, or to mute others.
 _SILENT = tuple(fixed(severity) for severity in ("info", "none"))
+_FEW = 5
+
+
+def _names(left: list[Alert]) -> str:
+    names = ", ".join(sorted({alert.name or "" for alert in left})[:_FEW])
+    return f"{names}{', ...' if len(left) > _FEW else ''}"
+
+
+def _most_untold(config: Config, left: list[Alert], of: int) -> Finding:
+    receiver = config.route.receiver
+    return receiver.finding(
+        ID,
+        f'{len(left)} of {of} alerts are matched by no route and go to "{receiver.value}", '
+        f"which has no integration: {_names(left)}",
+        why="when they fire, nobody is told",
+        fix="give the receiver an integration, or add routes for them",
+        severity="warning",
+    )
 
 
 def _untold(config: Config, left: list[Alert]) -> Iterator[Finding]:

@@ -186,6 +186,12 @@ def test_severities_of_files(anyone):
     assert found({}, labels={"severity": "page"}) == []
 
 
+def test_a_group_without_severities(anyone):
+    rules = [alert(f"x > {n}", labels={"level": "high"}) for n in range(3)]
+    (finding,) = anyone.findings("alert/severity", anyone.group(*rules))
+    assert finding.message == "alert A has no severity, nor have 2 more of the group"
+
+
 # alert/identity
 
 POST_MORTEM = (

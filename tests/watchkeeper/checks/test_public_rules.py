@@ -228,6 +228,33 @@ or
         "labels": {"severity": "ticket"},
         "annotations": {"summary": "No backup of {{ $labels.database }}", "dashboard": "https://grafana.example.com/d/x"},
     },
+    {
+        "alert": "ShardsWanted",
+        "expr": "max_over_time(shards_wanted[5m]) > max_over_time(shards_max[5m])",
+        "for": "15m",
+        "labels": {"severity": "warning"},
+        "annotations": {
+            "description": '{{ $labels.instance }} wants {{ $value }}, more than {{ printf `shards_max{instance="%s"}` $labels.instance | query | first | value }}.',
+            "summary": "Too many shards are wanted.",
+        },
+    },
+    {
+        "alert": "MonitorsDown",
+        "expr": "count(quorum == 0) <= count(members) - floor(count(members) / 2) + 1",
+        "for": "30s",
+        "labels": {"severity": "warning"},
+        "annotations": {
+            "description": """{{ $down := query "count(quorum == 0)" | first | value }}{{ $s := "" }}{{ if gt $down 1.0 }}{{ $s = "s" }}{{ end }}{{ $down }} monitor{{ $s }} down: {{- range query "quorum == 0" }} - {{ .Labels.daemon }} on {{ .Labels.hostname }} {{- end }}""",
+            "summary": "Some monitors are down",
+        },
+    },
+    {
+        "alert": "NotSynced",
+        "expr": 'min by (namespace, user, part) (time() - label_replace(max_over_time(synced_timestamp_seconds[15m]), "part", "$1", "job", ".*-rc-([0-9]+)")) > 2100',
+        "for": "2m",
+        "labels": {"severity": "critical"},
+        "annotations": {"message": "{{ $labels.user }} in {{ $labels.namespace }}{{ if $labels.part }}/{{ $labels.part }}{{ end }}{{ with $labels.region }} of {{ . }}{{ end }} is not synced since {{ $value | humanizeDuration }}."},
+    },
     {"record": "instance:node_num_cpu:sum", "expr": 'count without (cpu, mode) (node_cpu_seconds_total{job="node",mode="idle"})'},
     {
         "record": "namespace_workload_pod:kube_pod_owner:relabel",

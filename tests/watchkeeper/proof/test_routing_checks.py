@@ -169,6 +169,18 @@ def test_an_alert_that_nobody_hears_of(findings):
     assert findings(tree.replace("matchers: [severity", "matchers: [other"), alerts(("A", "x > 1", ""))) == []
 
 
+def test_many_alerts_that_nobody_hears_of(findings):
+    tree = 'route:\n  receiver: nobody\n  routes:\n  - {receiver: pager, matchers: [severity="critical"]}\n' + NULL
+    rules = alerts(
+        *((f"A{n}", "sum(x) > 1", "severity: warning") for n in range(6)), ("B", "x > 1", "severity: critical")
+    )
+    assert findings(tree, rules) == [
+        ("warning", "routing/unrouted",
+         '6 of 7 alerts are matched by no route and go to "nobody", which has no integration: A0, A1, A2, A3, A4, ...',
+         "nobody"),
+    ]  # fmt: skip
+
+
 def test_alerts_that_are_left_to_the_default(findings):
     rules = alerts(*((f"A{n}", "sum(x) > 1", "severity: critical") for n in range(3)), ("B", "sum(x) > 1", "team: b"))
     assert findings(config('severity="critical"'), rules) == [
