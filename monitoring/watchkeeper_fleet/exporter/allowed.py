@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from watchkeeper.contract import Counter, Histogram, Info, Metric
@@ -62,7 +61,8 @@ class Plan:
         self.carried: list[tuple[int, str, str, str]] = []  # counter, device as written, device
         # The place of the value, the family, the series.
         self._plain: list[tuple[int, str, str]] = []
-        self._histograms: list[tuple[Histogram, str, tuple[int, ...]]] = []
+        # The family, place and series of each bucket, of the sum, and the series of the count.
+        self._histograms: list[tuple[str, list[tuple[int, str]], tuple[int, str], str]] = []
         taken: set[str] = set()
         buckets: dict[tuple[str, str], dict[str, int]] = {}
         for place, (name, labels) in enumerate(fields):
@@ -89,11 +89,13 @@ class Plan:
         for (family, text), places in buckets.items():
             metric = PARTS[f"{family}_sum"].metric
             assert isinstance(metric, Histogram)
-            wanted = [*map(bound, metric.buckets), "+Inf", "sum"]
-            if all(one in places for one in wanted):
-                self._histograms.append((metric, text, tuple(places[one] for one in wanted)))
-            else:
+            limits = [*map(bound, metric.buckets), "+Inf"]
+            if not all(one in places for one in (*limits, "sum")):
                 self.dropped += len(places)
+                continue
+            rows = [(places[limit], f'{family}_bucket{{{text},le="{limit}"}}') for limit in limits]
+            total = (places["sum"], f"{family}_sum{{{text}}}")
+            self._histograms.append((family, rows, total, f"{family}_count{{{text}}}"))
 
     def _note(self, place: int, name: str, written: str, gpu: str) -> None:
         if name == agent.PROGRESS_TIMESTAMP.name:
@@ -104,22 +106,22 @@ class Plan:
             self.carried.append((place, name, written, gpu))
 
     def __len__(self) -> int:
-        return len(self._plain) + sum(len(places) + 1 for _, _, places in self._histograms)
+        return len(self._plain) + sum(len(rows) + 2 for _, rows, _, _ in self._histograms)
 
     def write(self, values: Sequence[float], samples: Samples) -> None:
         """Add the values of a file."""
         for place, family, series in self._plain:
             value = values[place]
             samples[family].append((series, value if value >= 0 or family == SIGNED else 0.0))
-        for metric, text, places in self._histograms:
-            rows = samples[metric.name]
-            counts = [max(values[place], 0.0) for place in places[:-1]]
-            for index, (below, count) in enumerate(pairwise(counts), 1):
-                counts[index] = max(below, count)  # a bucket holds what the one below it does
-            for limit, count in zip((*map(bound, metric.buckets), "+Inf"), counts, strict=True):
-                rows.append((f'{metric.name}_bucket{{{text},le="{limit}"}}', count))
-            rows.append((f"{metric.name}_sum{{{text}}}", max(values[places[-1]], 0.0)))
-            rows.append((f"{metric.name}_count{{{text}}}", counts[-1]))
+        for family, rows, (place, total), number in self._histograms:
+            lines = samples[family]
+            count = 0.0  # a bucket holds what the one below it does
+            for bucket, series in rows:
+                if values[bucket] > count:  # noqa: PLR1730 - max() takes four times as long, for each bucket
+                    count = values[bucket]
+                lines.append((series, count))
+            lines.append((total, max(values[place], 0.0)))
+            lines.append((number, count))
 
 
 def _part_of(metric: Histogram, name: str, le: str | None) -> str | None:
