@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import Finding
@@ -59,12 +60,28 @@ def _of_files(project: Project) -> Iterator[Finding]:
         if group.definition is None:
             for rule in group.rules:
                 by_name.setdefault((rule.is_alert, rule.name.value), []).append(rule)
+    between: dict[tuple[str, str], list[Finding]] = {}
     for rules in by_name.values():
         if len(rules) > 1:  # most names are there once
-            yield from _of_one_name(rules, project.catalogue)
+            for rule, other, finding in _of_one_name(rules, project.catalogue):
+                if rule.group.file == other.group.file:
+                    yield finding
+                else:
+                    between.setdefault((rule.group.file, other.group.file), []).append(finding)
+    yield from map(_between, between.values())
 
 
-def _of_one_name(rules: list[Rule], catalogue: Catalogue) -> Iterator[Finding]:
+def _between(found: list[Finding]) -> Finding:
+    """Return the first finding about two files: they may be for two servers, or one a copy of the other."""
+    first = found[0]
+    message = first.message
+    if len(found) > 1:
+        message += f"; so {'are' if len(found) > 2 else 'is'} {len(found) - 1} more of this file"
+    why = f"a style point: nothing is wrong where each file has its own Prometheus; with one for both, {first.why}"
+    return replace(first, message=message, why=why, severity="note")
+
+
+def _of_one_name(rules: list[Rule], catalogue: Catalogue) -> Iterator[tuple[Rule, Rule, Finding]]:
     first: dict[object, Rule] = {}
     same: dict[object, Rule] = {}
     for rule in rules:
@@ -74,11 +91,11 @@ def _of_one_name(rules: list[Rule], catalogue: Catalogue) -> Iterator[Finding]:
         twin = same.setdefault((key, text if "#" in text else " ".join(text.split())), rule)
         other = first.setdefault(key, rule)
         if twin is not rule and twin.expression.tree == rule.expression.tree:
-            yield _twice(rule, twin)
+            yield rule, twin, _twice(rule, twin)
         elif other is not rule and rule.expression.tree is not None and other.expression.tree is not None:
             found = _shadowed(rule, other) if rule.is_alert else _overwritten(rule, other, catalogue)
             if found is not None:
-                yield found
+                yield rule, other, found
 
 
 def _twice(rule: Rule, other: Rule) -> Finding:
@@ -105,10 +122,12 @@ def _overwritten(rule: Rule, other: Rule, catalogue: Catalogue) -> Finding | Non
         ):  # fmt: skip
             return None
     names = ours.names()
-    is_sure = names is not None and names == theirs.names() and (not names or _metrics(rule) == _metrics(other))
-    severity = "error" if is_sure and rule.group.file == other.group.file else "warning"
+    is_same = _metrics(rule) == _metrics(other)
+    severity = "error" if names is not None and names == theirs.names() and (not names or is_same) else "warning"
     what = f"two rules record {rule.name.value} by different expressions, {_first(rule, other)}"
     why = "where both have a series, one of the two samples is lost, now this and now that"
+    if severity == "warning" and not is_same:  # the metric of one version, and that of another
+        severity, why = "note", f"a point to look at: {why}"
     fix = _fix(rule, other, "rename one, or give each a label of its own")
     return rule.name.finding(ID, what, why=why, fix=fix, severity=severity)
 

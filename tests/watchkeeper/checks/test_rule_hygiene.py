@@ -32,7 +32,7 @@ def shown(finding):
         (record("sum(up)"), record("sum(up)"), "warning", "there twice"),
         (record("sum(up)"), record("count(up)"), "error", "by different expressions"),
         (record("sum by (job) (up)"), record("max by (job) (up)"), "error", "by different expressions"),
-        (record("sum by (job) (a)"), record("sum by (job) (b)"), "warning", "by different expressions"),
+        (record("sum by (job) (a)"), record("sum by (job) (b)"), "note", "by different expressions"),
         (record('sum(up{job="a"})'), record('sum(up{job="b"})'), "error", "by different expressions"),
         (record("up"), record("up > 1"), "warning", "by different expressions"),
     ],
@@ -73,9 +73,20 @@ def test_rules_that_are_two(anyone, one, other):
 def test_files_may_be_for_two_servers(anyone):
     groups = [anyone.group(record(expr), file=file) for expr, file in (("sum(up)", "a.yml"), ("count(up)", "b.yml"))]
     (finding,) = anyone.findings("rule/duplicate", *groups)
-    assert finding.severity == "warning"
+    assert finding.severity == "note"
     assert "the first at a.yml:1" in finding.message
+    assert "style point" in finding.why
     assert finding.fix.startswith("if one Prometheus reads both files")
+
+
+def test_files_may_be_copies(anyone):
+    rules = [alert(name=name) for name in "ABC"]
+    groups = [anyone.group(*rules, file=file) for file in ("a.yml", "b.yml")]
+    (finding,) = anyone.findings("rule/duplicate", *groups)
+    assert finding.severity == "note"
+    assert finding.message == (
+        "alert A is there twice, with the same labels and expression, the first at a.yml:1; so are 2 more of this file"
+    )
 
 
 def test_the_labels_of_a_group_tell_rules_apart(anyone):
