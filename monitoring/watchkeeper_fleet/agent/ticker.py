@@ -106,7 +106,7 @@ def _ring(bell: Any) -> None:
 def gone(thread: int) -> None:
     """Wait until the kernel has done with a thread that has run its last Python, some 50 µs."""
     path = f"/proc/self/task/{thread}"
-    for _ in range(50):
+    for _ in range(2000):  # 0.2 s: on a busy machine it may wait for a processor first
         if not os.path.exists(path):  # noqa: PTH110 - pathlib is slow to import in a workload
             return
         time.sleep(0.0001)
