@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import nearest
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from watchkeeper.subject import Expression
 
 ID = "promql/label"
+
+_VARIABLE = re.compile(r"\$[\w{]|\[\[")
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -51,9 +54,17 @@ def _matchers(expression: Expression, node: nodes.VectorSelector, catalogue: Cat
     for matcher in node.matchers:
         label = matcher.label
         if label != "__name__" and not matcher.variables and known.never_has(label):
+            fate, severity = known.fate(label, node), "error"
+            if expression.in_dashboard and not fate.by_contract:
+                # Dashboards of one cluster and of many are one where $cluster may be empty; and what a query reads may
+                # be the recordings of many servers, with labels that tell these apart.
+                if _VARIABLE.search(matcher.value):
+                    continue
+                severity = "warning"
             what = f'{name} has no label "{label}"{_near(label, known.labels)}'
-            why = _why("an absent label is empty: this matches nothing, or everything", known.fate(label, node))
-            yield expression.finding(ID, what, matcher.start, matcher.name_end, why=why, fix=_fix(known.labels))
+            why = _why("an absent label is empty: this matches nothing, or everything", fate)
+            at = matcher.start, matcher.name_end
+            yield expression.finding(ID, what, *at, why=why, fix=_fix(known.labels), severity=severity)
 
 
 def _matching(expression: Expression, matching: nodes.VectorMatching, left: Labels, right: Labels) -> Iterator[Finding]:

@@ -219,3 +219,12 @@ def test_a_dashboard_in_yaml_is_told_from_what_is_unknown(found, text):
 def test_twice_the_same_key(found):
     (finding,) = found({"d.json": '{"title": "D",\n"panels": [],\n"title": "E"}'})
     assert (finding.check, finding.severity, finding.place.line) == ("json/parse", "warning", 3)
+
+
+def test_a_label_of_the_dashboard_that_a_recorded_series_lacks(found):
+    rules = "groups: [{name: g, rules: [{record: 'job:x:sum', expr: 'sum by (job) (x)'}]}]"
+    single = [{"expr": f'job:x:sum{{{matcher}, job="$job"}}'} for matcher in ('cluster="$cluster"', 'site=~"[[site]]"')]
+    files = {"rules.yml": rules, "d.json": board(*single, variables=[query(name, "up") for name in ("cluster", "job")])}
+    assert found(files, "promql/label") == []  # of one cluster, where $cluster is empty, and of many
+    (finding,) = found({"rules.yml": rules, "d.json": board({"expr": 'job:x:sum{cluster="a"}'})}, "promql/label")
+    assert (finding.severity, marked(finding)) == ("warning", "cluster")
