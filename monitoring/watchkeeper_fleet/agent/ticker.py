@@ -17,7 +17,7 @@ class Ticker:
 
     The thread is a plain one: nothing waits for it at exit, and threading does not list it. While the process forks it
     is away: the child never gets a copy of something half done, and no workload sees Python's warning that it forks
-    with several threads, which is an error in some.
+    beside threads.
     """
 
     __slots__ = ("_bell", "_ended", "_ident", "_native", "_on", "_paused", "interval", "tick")
