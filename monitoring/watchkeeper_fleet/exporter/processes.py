@@ -66,7 +66,7 @@ def gpu_namer(record: Record, gpus: Mapping[str, str]) -> Callable[[str], str]:
     """
 
     def name(written: str) -> str:
-        uuid = written if _UUID.fullmatch(written) else record.texts.get(f"gpu_uuid_{written}", "")
+        uuid = written if _UUID.fullmatch(written) else record.texts.get(f"uuid_{written}", "")
         known = gpus.get(short(uuid)) if uuid else None
         if known is not None:
             return known
@@ -126,7 +126,7 @@ def serve_living(samples: Samples, record: Record, known: Process, plan: Plan, h
         samples[exporter.PROGRESS_AGE.name].append((f"{exporter.PROGRESS_AGE.name}{{{labels}}}", age))
     said = {**record.identity, **record.texts, "pid": str(record.pid or record.identity.get("pid", ""))}
     for metric, names in ((agent.PROCESS_INFO, _INFO), (agent.ALLOCATOR_INFO, _ALLOCATOR)):
-        if metric is agent.PROCESS_INFO or any(name in record.texts for name in names):
+        if metric is agent.PROCESS_INFO or all(name in record.texts for name in names):
             rest = "".join(f',{name}="{escape(said.get(name, "")[:MOST_LABEL])}"' for name in names)
             samples[metric.name].append((f"{metric.name}{{{labels}{rest}}}", 1.0))
     if record.pid:

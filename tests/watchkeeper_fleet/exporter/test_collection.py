@@ -160,7 +160,7 @@ def test_a_slot_is_one_process(daemon, start):
 def test_devices_are_joined_by_uuid(daemon, writers):
     daemon.snapshot = Snapshot([Device("3", f"GPU-{UUID}", total=1000 * MIB, free=100 * MIB, used=880 * MIB)])
     daemon.snapshot.devices[0].processes = {writers.pid: 850 * MIB, 1: 20 * MIB}
-    writers.start(texts={"gpu_uuid_0": UUID})
+    writers.start(texts={"uuid_0": UUID})
     writers.start("1", fields=[((agent.RESERVED.name, {"gpu": f"GPU-{UUID.upper()}"}), 50.0 * MIB)])
     writers.start("2", fields=[((agent.RESERVED.name, {"gpu": "0" + UUID[1:]}), 50.0 * MIB)])
     found = daemon.scrape()
