@@ -22,6 +22,7 @@ ID = "alert/comparison"
 
 # Series and functions that are there only when there is something to tell.
 _BY_EXISTENCE = frozenset({"ALERTS", "ALERTS_FOR_STATE"})
+_DRESSED = frozenset({"vector", "label_replace", "label_join"})
 _ABSENCE = frozenset({"absent", "absent_over_time", "present_over_time"})
 
 
@@ -49,7 +50,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_watchdog(tree: Expr) -> bool:
     """Tell whether it is a constant, as in alerts that fire always and on purpose."""
     tree = bare(tree)
-    if isinstance(tree, nodes.Call) and tree.name == "vector":
+    while isinstance(tree, nodes.Call) and tree.name in _DRESSED:
         tree = bare(tree.args[0])
     return tree.type == SCALAR
 

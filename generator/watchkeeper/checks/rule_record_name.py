@@ -25,6 +25,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Yield a finding for each name that another metric has, that has no level, or whose level is not in its labels."""
     metrics = {name: metric for metric in project.pack.metrics for name in metric.series()}
     for group in project.groups:
+        plain: list[Rule] = []
         for rule in group.rules:
             if rule.is_alert:
                 continue
@@ -34,11 +35,20 @@ def check(project: Project) -> Iterator[Finding]:
                 why = "series of both kinds are mixed under one name, and each query of it adds them up"
                 yield rule.name.finding(ID, what, why=why, fix="name it level:metric:operations")
             elif ":" not in name:
-                what = f"{rule.owner}: the name does not say that it is recorded"
-                fix = f"name it level:metric:operations, such as instance:{name}:sum"
-                yield rule.name.finding(ID, what, why=_CONVENTION, fix=fix, severity="note")
+                plain.append(rule)
             else:
                 yield from _of_level(rule, project)
+        if plain:
+            yield _plain(plain[0], len(plain) - 1)
+
+
+def _plain(rule: Rule, more: int) -> Finding:
+    """Tell of the first one of a group: who names one so names all so, as in rules that keep old names alive."""
+    what = f"{rule.owner}: the name does not say that it is recorded"
+    if more:
+        what += f", nor {'do those' if more > 1 else 'does that'} of {more} more of the group"
+    fix = f"name it level:metric:operations, such as instance:{rule.name.value}:sum"
+    return rule.name.finding(ID, what, why=_CONVENTION, fix=fix, severity="note")
 
 
 def _of_level(rule: Rule, project: Project) -> Iterator[Finding]:

@@ -258,6 +258,7 @@ FINE = [
     ("promql/constant", "0 - abs(x) < -5"),
     ("alert/comparison", "job:full:bytes"),
     ("alert/comparison", "build_info"),
+    ("alert/comparison", 'label_replace(vector(1), "zone", "a", "", "")'),
     ("alert/comparison", "sum(free_bytes > 5)"),
     ("alert/comparison", "max_over_time((free_bytes > 5)[5m:])"),
     ("alert/comparison", "free_bytes unless size_bytes"),

@@ -146,6 +146,13 @@ def test_names_that_are_fine(anyone, rule):
     assert anyone.findings("rule/record-name", rule) == []
 
 
+def test_a_group_of_old_names(anyone):
+    (finding,) = anyone.findings("rule/record-name", anyone.group(*(record("sum(up)", f"up_{n}") for n in range(3))))
+    assert finding.message.endswith(
+        "recording rule up_0: the name does not say that it is recorded, nor do those of 2 more of the group"
+    )
+
+
 def test_the_name_of_a_metric_of_the_contract(tmp_path):
     metric = Counter("x_total", "X.")
     pack = Pack(metrics=(metric,), groups=(Group("g", [Recording("x_total", "sum(x_total)")]),))
