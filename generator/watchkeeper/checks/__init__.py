@@ -127,6 +127,24 @@ OTHERS = {
     "yaml/value": "Values that a key may not have.",
 }
 
+# Ids of what keeps a command from its work. They can't be waived.
+COMMANDS = {
+    "import/exists": "A file that importing would write over.",
+    "import/lost": "Keys of a rule file that definitions have no field for.",
+    "import/rules": "A file to import in which there are no rules.",
+    "load/definition": "Definitions that can't be made.",
+    "load/import": "Definitions that can't be imported.",
+    "load/name": "Definitions that are not named, or not there.",
+    "load/syntax": "Definitions that are no Python.",
+    "metrics/scrape": "A scrape or a server that tells of no metrics.",
+    "output/edited": "Generated files that were edited by hand.",
+    "output/foreign": "Files of others where generated ones would go.",
+    "output/manifest": "A list of generated files that can't be read.",
+    "settings/file": "Settings that can't be read.",
+    "settings/key": "Settings that there are not.",
+    "settings/value": "Settings with a value that they can't have.",
+}
+
 NAMES = tuple(dict.fromkeys((*PARTS, *WHOLE)))  # one that looks at rules and at models is in both
 
 

@@ -82,7 +82,7 @@ def test_every_file_is_a_listed_check_and_every_page_is_of_one():
     files = {path.stem for path in Path(checks_package.__file__).parent.glob("[a-z]*.py")}
     assert files == set(checks_package.NAMES)
     pages = {path.stem for path in PAGES.glob("*.md")} - {"README"}
-    assert pages == {check.replace("/", "-") for check in checks_package.ids()}
+    assert pages == {check.replace("/", "-") for check in (*checks_package.ids(), *checks_package.COMMANDS)}
     assert all(
         name.replace("_", "/", 1).replace("_", "-") == check.ID
         for check, name in zip(CHECKS, checks_package.NAMES, strict=True)
