@@ -86,7 +86,7 @@ def test_json_in_full():
         "waived": None,
     }
     assert (second["file"], second["line"], second["column"], second["end_line"]) == ("acme/a.py", 7, None, None)
-    assert [third[key] for key in ("file", "line", "page")] == [None, None, None]
+    assert [third[key] for key in ("file", "line", "page")] == [None, None, "docs/checks/load-name.md"]
     assert fourth["waived"] == {"reason": "mislabelled", "until": "2027-01-31"}
     assert list(first) == list(third)
 
