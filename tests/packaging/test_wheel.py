@@ -31,7 +31,8 @@ def metadata(contents) -> email.message.Message:
 
 def test_nothing_else_lies_at_top_level(contents):
     # A wheel that installed `monitoring` or `generator` would shadow a package of the user's.
-    assert {name.split("/")[0] for name in contents} == {"watchkeeper", "watchkeeper_fleet", DIST_INFO}
+    names = {"watchkeeper", "watchkeeper_fleet", "watchkeeper_agent.pth", "watchkeeper_agent.start", DIST_INFO}
+    assert {name.split("/")[0] for name in contents} == names
 
 
 def test_it_holds_every_file_of_the_sources(contents):

@@ -203,6 +203,8 @@ class Recorder:
     def close(self, mark: str) -> None:
         """Write the last values and how the process ended, and let go."""
         self.ticker.stop()
+        if self.writer is None:  # it ends right after torch was imported
+            self.tick()
         if os.getpid() != self._pid or self.writer is None:
             return
         self.sample()
