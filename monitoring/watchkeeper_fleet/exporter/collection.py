@@ -16,7 +16,6 @@ from watchkeeper._version import __version__
 from watchkeeper_fleet.exporter.allowed import CARRIED
 from watchkeeper_fleet.exporter.devices import serve_devices
 from watchkeeper_fleet.exporter.processes import (
-    MOST_SERIES,
     Slots,
     file_of,
     note_death,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 KEEP = 3600.0  # seconds for which the last words of a process are served
 MOST_DEAD = 200
+MOST_FILES = 1024
+MOST_SERIES = 100_000  # of processes
 # Content that no writer of ours left; the other reasons are about the file.
 CORRUPT = frozenset(("magic", "version", "crc", "identity", "text", "field", "size", "sparse"))
 STATES = ("live", "stale", "lock_lost", "dead", "corrupt", "refused")
@@ -63,7 +64,9 @@ class Look:
     now: float
 
 
-def collect(look: Look, host: Host, state: State, seen: Seen, *, expected: int | None = None) -> Samples:
+def collect(
+    look: Look, host: Host, state: State, seen: Seen, *, expected: int | None = None, most_series: int = MOST_SERIES
+) -> Samples:
     """Return the samples. Totals go by way of `state`, which the caller saves before it serves them."""
     samples: Samples = defaultdict(list)
     gpus = {short(device.uuid): device.gpu for device in look.gpus.devices if device.uuid}
@@ -88,7 +91,7 @@ def collect(look: Look, host: Host, state: State, seen: Seen, *, expected: int |
                 dead[known.labels] = (record, known, plan)
             continue
         known.without_lock = None
-        if served + len(plan) > MOST_SERIES:
+        if served + len(plan) > most_series:
             dropped += len(plan)
             continue
         served += len(plan)
@@ -148,15 +151,18 @@ class Collector:
         expected: int | None = None,
         egress: float | None = None,
         keep: float = KEEP,
+        most_files: int = MOST_FILES,
+        most_series: int = MOST_SERIES,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._scanner = Scanner(folder, owner=owner)
+        self._scanner = Scanner(folder, owner=owner, limit=most_files)
         self._gpus = gpus
         self._host = host
         self._state = state
         self._expected = expected
         self._egress = egress
         self._keep = keep
+        self._most_series = most_series
         self._clock = clock
         self._seen = Seen()
         self._lock = threading.Lock()
@@ -166,7 +172,9 @@ class Collector:
         with self._lock:
             start = time.perf_counter()
             look = self._look()
-            samples = collect(look, self._host, self._state, self._seen, expected=self._expected)
+            samples = collect(
+                look, self._host, self._state, self._seen, expected=self._expected, most_series=self._most_series
+            )
             if look.refused is not None:
                 self._tidy(look)
             self._state.save()

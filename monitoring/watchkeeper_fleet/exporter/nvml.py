@@ -76,7 +76,13 @@ class Nvml:
         thread = threading.Thread(target=work, name="nvml", daemon=True)
         thread.start()
         thread.join(self._timeout)
-        return done[0] if done else Snapshot(reason="timeout")
+        if not done:
+            return Snapshot(reason="timeout")
+        with self._lock:  # here, so that a look that comes too late takes no events with it
+            done[0].xids, self._xids = self._xids, {}
+            done[0].throttled, self._throttled = self._throttled, {}
+            done[0].throttles_known = self._throttles_known
+        return done[0]
 
     def close(self) -> None:
         """Stop watching. The library is left open: a call into it may hang."""
@@ -101,10 +107,6 @@ class Nvml:
         if self._watcher is None and found.devices:
             self._watcher = threading.Thread(target=self._watch, args=(count,), name="nvml-events", daemon=True)
             self._watcher.start()
-        with self._lock:
-            found.xids, self._xids = self._xids, {}
-            found.throttled, self._throttled = self._throttled, {}
-            found.throttles_known = self._throttles_known
         return found
 
     def _begin(self) -> ModuleType:
@@ -156,6 +158,8 @@ class Nvml:
         device.lanes = _number(ask("nvmlDeviceGetCurrPcieLinkWidth", handle), 64)
         device.lanes_max = _number(ask("nvmlDeviceGetMaxPcieLinkWidth", handle), 64)
         self._links(handle, device)
+        if self._reasons(handle) is not None:  # the counters are there before the first second is counted
+            self._throttles_known = True
         mode = ask("nvmlDeviceGetMigMode", handle)
         if not mode or mode[0] != 1:
             return [device]
@@ -253,18 +257,20 @@ class Nvml:
 
     def _sample(self, index: int, passed: float) -> None:
         handle = self._ask("nvmlDeviceGetHandleByIndex", index)
-        mask = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
-        if mask is None:  # its name before driver 535
-            mask = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
-        if not isinstance(mask, int):
-            return
+        mask = self._reasons(handle) or 0
         with self._lock:
-            self._throttles_known = True
             for reason, bits in (("thermal", _THERMAL), ("power", _POWER), ("hardware", _HARDWARE)):
                 # With a cause named, the hardware's own slowdown is no third reason.
                 if mask & bits and not (reason == "hardware" and mask & (0x40 | 0x80)):
                     key = (str(index), reason)
                     self._throttled[key] = self._throttled.get(key, 0.0) + passed
+
+    def _reasons(self, handle: object) -> int | None:
+        """Return the mask of what slows a device down now."""
+        mask = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        if mask is None:  # its name before driver 535
+            mask = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+        return mask if isinstance(mask, int) else None
 
 
 def _address(handle: object) -> int:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.exporter.host import Host
     from watchkeeper_fleet.spool import Record
 
-MOST_SERIES = 100_000
 MOST_LABEL = 128
 _UUID = re.compile(r"((GPU|MIG)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _ORDINAL = re.compile(r"[0-9]{1,2}", re.ASCII)

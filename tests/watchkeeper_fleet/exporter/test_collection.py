@@ -210,3 +210,21 @@ def test_files_that_are_none_are_counted_and_harm_nothing(daemon, spool, writers
 def test_no_folder_is_told(daemon, spool):
     spool.rmdir()
     assert daemon.scrape()["watchkeeper_spool_up"] == 0
+
+
+def test_there_are_not_more_files_and_series_than_allowed(another, writers):
+    for name in "0123":
+        writers.start(name)
+    found = another(most_series=10).scrape()
+    assert sum(series.startswith("torch_process_ready") for series in found) == 2
+    assert found["watchkeeper_spool_dropped_series"] == 10
+    found = another(most_files=3).scrape()
+    assert sum(series.startswith("torch_process_ready") for series in found) == 3
+    assert found['watchkeeper_spool_unread_files{reason="limit"}'] == 1
+
+
+def test_only_files_of_the_owners_given_are_read(another, writers):
+    writers.start()
+    found = another(owner={12345}).scrape()
+    assert found['watchkeeper_spool_unread_files{reason="owner"}'] == 1
+    assert not [series for series in found if series.startswith("torch_process_ready")]
