@@ -82,24 +82,25 @@ def nonfinite(output: object, function: str, tallies: Tallies | None) -> bool:
     if not tensors:
         return False
     torch = sys.modules["torch"]
-    groups = _groups(tensors)
+    groups = _groups(tensors, torch.strided)
     if not groups:
         return False
     with torch.no_grad():
         return _look(groups, function, tallies, torch)
 
 
-def _groups(tensors: list[Any]) -> dict[Any, dict[Any, list[Any]]]:
+def _groups(tensors: list[Any], strided: Any) -> dict[Any, dict[Any, list[Any]]]:
     """Return what can be looked at, by device and type, which one kernel must share."""
     groups: dict[Any, dict[Any, list[Any]]] = {}
     for tensor in tensors:
         # A sharded tensor: an operation on the whole of it would talk to the other ranks.
         local = getattr(tensor, "_local_tensor", tensor)
         kind = local.dtype
-        if not (kind.is_floating_point or kind.is_complex) or kind.itemsize == 1 or not local.numel():
+        if not (kind.is_floating_point or kind.is_complex) or local.layout is not strided or local.is_nested:
             continue
         device = local.device
-        if device.type in ("cpu", "cuda") and str(local.layout) == "torch.strided":
+        # There is no norm of floats of 8 bits, and none of nothing.
+        if device.type in ("cpu", "cuda") and local.numel() and local.element_size() > 1:
             groups.setdefault(device, {}).setdefault(kind, []).append(local)
     return groups
 
