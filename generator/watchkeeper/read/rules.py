@@ -104,7 +104,9 @@ class _Rules(Reader):
         self.strategy(fields.get("partial_response_strategy"), what)
         items = self.items(fields.get("rules"), what, "rules")
         if not items and (fields.get("rules") is None or fields["rules"].id != "mapping"):
-            self.fault(VALUE, f"{what} has no rules", node, fix="leave it out until it has", severity="warning")
+            self.fault(
+                VALUE, f"{what} has no rules", node, fix="a style point: leave it out until it has", severity="note"
+            )
         for n, item in enumerate(items, 1):
             if item.id == "scalar" and is_null(item):
                 self.fault(VALUE, f"{what}: rule {n} is empty", item, fix="leave it out", severity="warning")

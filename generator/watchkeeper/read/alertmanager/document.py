@@ -133,14 +133,17 @@ def _matchers(nodes: Nodes, entries: Entries, name: str, equal: str, regex: str)
     for key, op in ((equal, "="), (regex, "=~")):
         if key not in entries or is_null(entries[key][1]):
             continue
-        nodes.fault(
-            CONFIG,
-            entries[key][0],
-            f"{key} is deprecated",
-            f"write it as {name}",
-            severity="note",
-            why="a matter of style for now; a later version drops it",
-        )
+        if not any(
+            finding.severity == "note" for finding in nodes.findings
+        ):  # once a file: it is written so throughout
+            nodes.fault(
+                CONFIG,
+                entries[key][0],
+                f"{key} is deprecated",
+                f"write it as {name}",
+                severity="note",
+                why="a matter of style for now; a later version drops it",
+            )
         for label_node, label, text in nodes.pairs(entries, key):
             if not LABEL.match(label):
                 nodes.fault(CONFIG, label_node, f'{key}: "{label}" is not a label name', "letters, digits and _")
