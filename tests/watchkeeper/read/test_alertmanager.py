@@ -128,7 +128,8 @@ time_intervals:
 def test_the_whole_configuration():
     found, findings = read(WHOLE)
     assert isinstance(found, Config)
-    assert [(finding.severity, finding.place.line) for finding in findings] == [("note", 14)]  # match_re once more, on line 26
+    # match_re on line 26 is as deprecated as match on line 14.
+    assert [(finding.severity, finding.place.line) for finding in findings] == [("note", 14)]
     root, pager, gpu, rest = (found.routes[n] for n in (0, 1, 3, 2))
     assert [str(one) for one in (root, pager, gpu, rest)] == [
         "the root route",
