@@ -12,7 +12,8 @@ def main() -> None:
     try:
         import click  # noqa: F401 - only asked whether it is there
     except ModuleNotFoundError:
-        sys.stderr.write("watchkeeper: the command line needs more packages: pip install 'watchkeeper[generator]'\n")
+        extra = "exporter" if sys.argv[1:2] in (["exporter"], ["spool"]) else "generator"
+        sys.stderr.write(f"watchkeeper: the command line needs more packages: pip install 'watchkeeper[{extra}]'\n")
         sys.exit(2)
     from watchkeeper.cli.app import app
 

@@ -6,7 +6,15 @@ import click
 
 from watchkeeper._version import __version__
 
-_VERBS = {"check": "check", "generate": "generate", "import": "import_", "query": "query", "test": "test"}
+# Module and command. The daemons are named and not imported: the tool knows nothing of what is watched with it.
+_VERBS = {
+    "check": "watchkeeper.cli.check:check",
+    "exporter": "watchkeeper_fleet.exporter.cli:exporter",
+    "generate": "watchkeeper.cli.generate:generate",
+    "import": "watchkeeper.cli.import_:import_",
+    "query": "watchkeeper.cli.query:query",
+    "test": "watchkeeper.cli.test:test",
+}
 
 
 class _Verbs(click.Group):
@@ -18,8 +26,8 @@ class _Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
         """Return a verb, None where there is none of that name."""
-        name = _VERBS.get(cmd_name)
-        return getattr(import_module(f"watchkeeper.cli.{name}"), name) if name else None
+        module, _, name = _VERBS.get(cmd_name, "").partition(":")
+        return getattr(import_module(module), name) if module else None
 
 
 @click.group(

@@ -80,7 +80,8 @@ def _load(path: Path) -> WebConfig:
     import yaml
 
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise WebConfigError("is no web configuration: it has more than a mebibyte")
         found = yaml.safe_load(data)

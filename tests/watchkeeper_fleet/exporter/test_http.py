@@ -282,8 +282,10 @@ def test_the_longest_idle_makes_room():
     with serving() as server:
         server._most = 3
         clients = [connection(server) for _ in range(3)]
-        for client in clients:
+        for number, client in enumerate(clients, 1):
             assert ask(client, "/-/healthy").status == 200
+            while len(server._idle) < number:  # its thread may not yet be back at waiting
+                time.sleep(0.001)
         newcomer = connection(server)
         assert ask(newcomer, "/-/healthy").status == 200
         ask(clients[1], "/-/healthy")
