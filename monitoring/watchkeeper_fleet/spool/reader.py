@@ -67,9 +67,11 @@ class Record(NamedTuple):
 class Memory:
     """What one scan leaves to the next: most of what files say stays, and need not be looked into again."""
 
-    __slots__ = ("fields", "generations", "pairs")
+    __slots__ = ("described", "fields", "generations", "pairs")
 
     def __init__(self) -> None:
+        # The descriptors of a file up to a length never change; device, inode and time of creation are the file.
+        self.described: dict[tuple[int, int, float, int], bytes] = {}
         self.fields: dict[bytes, tuple[Field, ...]] = {}
         self.pairs: dict[bytes, dict[str, str]] = {}
         # Of files that were found without a lock, and whether they were seen to go on without it.
@@ -124,18 +126,22 @@ class Scanner:
             held, pid = holder(fd)
             data, slot, texts_read = _whole(fd)
             generation, heartbeat, count, length = SLOT.unpack_from(data, slot)
-            described = os.pread(fd, length, FIELDS)
+            flags, created, identity_read = _header(data)
+            part = (status.st_dev, status.st_ino, created, length)
+            described = before.described.get(part)
+            if described is None:
+                described = os.pread(fd, length, FIELDS)
         except OSError:
             raise Refused("unreadable") from None
         finally:
             os.close(fd)
-        flags, created, identity_read = _header(data)
         memory = self._memory
         identity = _remembered(before.pairs, memory.pairs, identity_read, unpacked, "identity").copy()
         texts = _remembered(before.pairs, memory.pairs, texts_read, unpacked, "text").copy()
         fields = _remembered(before.fields, memory.fields, described, _described, "field")
         if len(fields) != count:
             raise Refused("field")
+        memory.described[part] = described
         values: tuple[float, ...] = struct.unpack_from(f"{count}d", data, slot + SLOT.size)
         if not _sound(values):
             kept = [(field, value) for field, value in zip(fields, values, strict=True) if not math.isnan(value)]
@@ -163,7 +169,7 @@ class Scanner:
             generation=generation,
             heartbeat=heartbeat,
             created=_between(created, now),
-            path=name if folder is None else os.path.join(self.folder, name),  # noqa: PTH118 - a string, as given
+            path=name if folder is None else f"{self.folder}/{name}",
             inode=inode,
             owner=status.st_uid,
             pid=pid,

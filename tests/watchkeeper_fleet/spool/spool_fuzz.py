@@ -151,6 +151,7 @@ def run(files: int, random: Random, folder: Path, counts: Counter[str]) -> list[
     """Have the reader read so many files; return what it did wrong."""
     originals = seeds(folder)
     path = folder / f"fuzz{spool.SUFFIX}"
+    scanner = spool.Scanner(str(folder))
     wrong: list[str] = []
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -160,15 +161,18 @@ def run(files: int, random: Random, folder: Path, counts: Counter[str]) -> list[
             os.pwrite(fd, data, 0)
             os.ftruncate(fd, len(data))
             try:
-                record = spool.read(str(path), now=NOW)
+                # In turn with a memory of what the file said before, and without.
+                records, refused = scanner.scan(NOW) if number % 2 else ([spool.read(str(path), now=NOW)], {})
             except spool.Refused as error:
-                counts[error.reason] += 1
-                faults = [] if error.reason in spool.REASONS else [error.reason]
+                records, refused = [], {error.reason: 1}
             except Exception as error:  # noqa: BLE001 - what is looked for
-                faults = [f"{type(error).__name__}: {error}"]
-            else:
-                counts["read"] += 1
-                faults = unsound(record)
+                wrong.append(f"file {number}: {type(error).__name__}: {error}")
+                continue
+            counts.update(refused)
+            counts["read"] += len(records)
+            faults = [fault for record in records for fault in unsound(record)]
+            if len(records) + sum(refused.values()) != 1 or not refused.keys() <= set(spool.REASONS):
+                faults.append(f"{len(records)} records, {refused}")
             if faults:
                 wrong.append(f"file {number}: {faults}")
                 (folder / f"wrong-{number}").write_bytes(data)

@@ -212,7 +212,31 @@ def test_a_scanner_forgets_what_is_gone(tmp_path):
         Path(writer.path).unlink()
     scanner.scan()
     memory = scanner._memory
-    assert (memory.fields, memory.pairs, memory.generations) == ({}, {}, {})
+    assert (memory.described, memory.fields, memory.pairs, memory.generations) == ({}, {}, {}, {})
+
+
+def test_a_scanner_sees_fields_that_come_later(tmp_path):
+    writer = spool.Writer(str(tmp_path), IDENTITY)
+    scanner = spool.Scanner(str(tmp_path))
+    for number in range(5):
+        writer.field("torch_process_ready", gpu=str(number))
+        for value in (1.0, 2.0):
+            writer.publish([value] * (number + 1))
+            (record,), _ = scanner.scan()
+            assert record.values == (value,) * (number + 1)
+            assert [dict(field.labels) for field in record.fields] == [{"gpu": str(n)} for n in range(number + 1)]
+    # Fewer again, and another file in its place.
+    writer.publish([3.0])
+    assert len(scanner.scan()[0][0].fields) == 1
+    writer.abandon()
+    other = spool.Writer(str(tmp_path), IDENTITY)
+    other.field("torch_process_ready", gpu="x")
+    other.publish([1.0])
+    other.abandon()
+    Path(writer.path).write_bytes(Path(other.path).read_bytes())
+    Path(other.path).unlink()
+    (record,), _ = scanner.scan()
+    assert record.fields[0].labels == (("gpu", "x"),)
 
 
 def test_removed_is_the_file_that_was_read(path, tmp_path):
