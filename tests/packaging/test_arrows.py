@@ -90,7 +90,8 @@ FLEET = {
     "metrics.agent": "watchkeeper.contract",
     "spool": "",
     "agent": "watchkeeper.contract metrics.agent spool",
-    "exporter.cli": "click | exporter spool",
+    "exporter.cli": "click | exporter",
+    "exporter.spool_cli": "click exporter.cli | spool watchkeeper.findings",
     "exporter": "watchkeeper._version watchkeeper.contract metrics metrics.agent spool | bcrypt pynvml yaml",
     "alerts": "watchkeeper.__init__ metrics metrics.agent",
     "dashboards": "watchkeeper.contract watchkeeper.dashboards watchkeeper.render metrics metrics.agent alerts"

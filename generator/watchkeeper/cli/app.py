@@ -13,6 +13,7 @@ _VERBS = {
     "generate": "watchkeeper.cli.generate:generate",
     "import": "watchkeeper.cli.import_:import_",
     "query": "watchkeeper.cli.query:query",
+    "spool": "watchkeeper_fleet.exporter.spool_cli:spool",
     "test": "watchkeeper.cli.test:test",
 }
 
