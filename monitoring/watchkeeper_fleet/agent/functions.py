@@ -93,7 +93,7 @@ class Functions:
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self.growth = Growth()
+        self.growth = Growth(registry)
         self.tallies = Tallies()
         self._functions: dict[str, Function] = {}
         self._seen: dict[str, int] = {}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from watchkeeper_fleet.agent.registry import Registry
+
 # A device that holds nothing of ours is asked only now and then.
 _LOOK_AT_ALL_EVERY = 256
 
@@ -33,9 +35,10 @@ class Span:
 class Growth:
     """The measured calls of one process that are under way."""
 
-    __slots__ = ("_alone", "_current", "_devices", "_open", "_reads")
+    __slots__ = ("_alone", "_current", "_devices", "_open", "_reads", "_registry")
 
-    def __init__(self) -> None:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
         self._current: ContextVar[Span | None] = ContextVar("watchkeeper_call", default=None)
         self.forget()
 
@@ -49,8 +52,16 @@ class Growth:
     def begin(self) -> Span | None:
         """Return a span, or None where there is no memory to measure yet."""
         torch = sys.modules.get("torch")
-        if torch is None or not torch.cuda.is_initialized():
+        try:
+            # Nearly all there is to it, where there is no GPU.
+            if torch is None or not torch.cuda.is_initialized():
+                return None
+            return self._begin(torch)
+        except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload; torch may be half imported
+            self._registry.faults += 1
             return None
+
+    def _begin(self, torch: Any) -> Span:
         # A task may outlive the call that started it.
         callers = [caller for caller in _up(self._current.get()) if caller.open]
         span = Span(callers[0] if callers else None)
@@ -68,8 +79,12 @@ class Growth:
 
     def end(self, span: Span) -> tuple[int, int] | None:
         """Return bytes allocated before and after, or None where others had a part in it."""
-        torch = initialized() if span.alone else None
-        return None if torch is None else (span.before, self._allocated(torch))
+        try:
+            torch = initialized() if span.alone else None
+            return None if torch is None else (span.before, self._allocated(torch))
+        except Exception:  # noqa: BLE001 - as above
+            self._registry.faults += 1
+            return None
 
     def close(self, span: Span) -> None:
         """Forget the span."""

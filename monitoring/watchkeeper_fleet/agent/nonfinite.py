@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 
 from watchkeeper_fleet.agent.trees import take_apart
@@ -25,7 +26,7 @@ SLOTS = 512
 class Tallies:
     """The counts on the devices of one process, one for each function and stream."""
 
-    __slots__ = ("_host", "_slots")
+    __slots__ = ("_host", "_pid", "_slots")
 
     def __init__(self) -> None:
         self.forget()
@@ -33,6 +34,7 @@ class Tallies:
     def forget(self) -> None:
         """Drop everything, as a forked child must: the device is its parent's."""
         self._host: Any = None
+        self._pid = os.getpid()
         self._slots: dict[tuple[str, int, int], tuple[Any, Any, Any]] = {}
 
     def add(self, function: str, bad: Any, torch: Any) -> None:
@@ -66,6 +68,8 @@ class Tallies:
     def totals(self) -> dict[str, int]:
         """Return how many bad outputs of each function have come back from the devices so far."""
         totals: dict[str, int] = {}
+        if os.getpid() != self._pid:  # forked behind Python's back: the driver's memory need not be here
+            self.forget()
         for (function, _, _), (_, _, value) in self._slots.copy().items():
             totals[function] = totals.get(function, 0) + value.value
         return totals

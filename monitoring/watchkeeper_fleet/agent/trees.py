@@ -17,12 +17,14 @@ TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from typing import Any
 
-# A look at more than this costs more than it tells; it also ends a structure that holds itself.
-MOST_LEAVES = 10_000
+# A look at more costs more than it tells; it also ends a structure that holds itself.
+MOST_CONTAINERS = 10_000
+MOST_ITEMS = 10_000
 _MOST_TYPES = 1_000
 # Sequences up to here are faster looked at than asked about.
-_SHORT = 16
+_SHORT = 8
 
+# Nothing to look at is the false one.
 NOTHING, _FLOAT, _COMPLEX, _TENSOR, _ARRAY, _SEQUENCE, _MAPPING = range(7)
 # What to do with an instance of a type: one of the above, or the fields of a dataclass.
 KINDS: dict[type, int | tuple[str, ...]] = {}
@@ -32,40 +34,41 @@ def take_apart(output: object) -> tuple[list[Any], bool]:
     """Return the tensors in output, and whether all else in it is finite."""
     tensors: list[Any] = []
     finite = True
-    found: list[Any] = [output]
-    # The list grows while these go along it; as maps they cost half of what lookups in the loop do.
-    for item, known in zip(found, map(KINDS.get, map(type, found))):  # noqa: B905 - strict is not for what grows
-        kind = known
-        if kind is None:
-            kind = _learn(type(item))
-        if kind == NOTHING:
-            continue
-        if kind == _FLOAT:
-            if not isfinite(item):
-                finite = False
-        elif kind == _TENSOR:
-            tensors.append(item)
-        elif kind == _SEQUENCE or kind == _MAPPING:  # noqa: PLR1714, SIM109 - a tuple to look in is slower
-            if len(found) >= MOST_LEAVES:
-                continue
-            items = item if kind == _SEQUENCE else item.values()
-            if len(item) <= _SHORT:
-                found += items
-            elif not _dull(items):
-                found += islice(items, MOST_LEAVES)
-        elif kind == _COMPLEX:
-            finite = finite and cmath.isfinite(item)
-        elif kind == _ARRAY:
-            finite = finite and _finite_array(item)
-        elif len(found) < MOST_LEAVES:  # a dataclass; a field may be unset
-            found += [getattr(item, name, None) for name in kind]  # type: ignore[union-attr]
+    containers: list[Any] = [(output,)]
+    for items in containers:  # there come more meanwhile
+        for item in items:
+            try:
+                kind = KINDS[type(item)]
+            except KeyError:
+                kind = _learn(type(item))
+            if kind == _FLOAT:
+                if not isfinite(item):
+                    finite = False
+            elif kind == _TENSOR:
+                tensors.append(item)
+            elif kind == NOTHING:
+                pass
+            elif kind == _COMPLEX:
+                finite = finite and cmath.isfinite(item)
+            elif kind == _ARRAY:
+                finite = finite and _finite_array(item)
+            elif len(containers) >= MOST_CONTAINERS:
+                pass
+            elif kind == _SEQUENCE:
+                containers.append(item if len(item) <= _SHORT else _interesting(item))
+            elif kind == _MAPPING:
+                containers.append(item.values() if len(item) <= _SHORT else _interesting(item.values()))
+            else:  # a dataclass, of which a field may be unset
+                containers.append([getattr(item, name, None) for name in kind])  # type: ignore[union-attr]
     return tensors, finite
 
 
-def _dull(items: Any) -> bool:
-    """Whether nothing in a long sequence wants a look of its own: token numbers, or an embedding of finite floats."""
+def _interesting(items: Any) -> Any:
+    """Return what of many items wants a look of its own: not token numbers, nor an embedding of finite floats."""
     types = set(map(type, items))
-    return all(KINDS.get(cls) == NOTHING for cls in types) or (types == {float} and isfinite(sum(items)))
+    if (types == {float} and isfinite(sum(items))) or all(KINDS.get(cls) == NOTHING for cls in types):
+        return ()
+    return islice(items, MOST_ITEMS)
 
 
 def _finite_array(array: Any) -> bool:

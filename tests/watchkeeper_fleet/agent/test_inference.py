@@ -70,7 +70,7 @@ def test_a_function_is_as_it_was(fleet):
 
 
 def test_all_series_are_there_before_the_first_call(fleet):
-    fleet.monitor(abs, name="f")
+    fleet.monitor(name="f")(abs)
     for name in ("latency_seconds_count", "in_progress", "oldest_in_progress_seconds", "memory_jumps_total"):
         assert fleet.value(name) == 0
     assert fleet.value("nonfinite_outputs_total") == 0
