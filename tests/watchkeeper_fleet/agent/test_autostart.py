@@ -105,11 +105,11 @@ def test_what_python_3_15_calls_is_off_by_default(monkeypatch):
 
 
 def test_the_line_costs_next_to_nothing_where_the_variable_is_unset():
-    # Measured in this process: that of a whole Python start varies more than what is looked for.
+    # Measured inside of a Python: the time of a whole Python start varies more than what is looked for.
     line = (ROOT / "monitoring/watchkeeper_agent.pth").read_text()
     environment = {key: value for key, value in os.environ.items() if key != "WATCHKEEPER_AGENT"}
     code = f"""
-        import time
+    import time
     times = []
     for _ in range(50):
         start = time.perf_counter()
