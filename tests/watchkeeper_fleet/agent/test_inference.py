@@ -441,9 +441,10 @@ class ModelOutput(OrderedDict):
         ModelOutput(logits=NAN),
         [0.5] * 4096 + [NAN],
         ["text"] * 20 + [NAN],
+        [{"box": [1.0, 2.0]}] * 2000 + [{"box": [1.0, NAN]}],
         [1e308] * 3 + [math.inf],
     ],
-    ids=repr,
+    ids=lambda bad: repr(bad)[:30],
 )
 def test_an_output_that_is_no_number_is_found(fleet, bad):
     assert fleet.monitor(lambda: bad, name="f")() is bad
@@ -471,6 +472,7 @@ loop.append(loop)
         [10**400] * 30,
         [1e308] * 30,
         {"a": [1.0] * 5000},
+        [loop] * 20_000,
         iter([NAN]),
         ["x" * 10] * 100_000,
     ],
