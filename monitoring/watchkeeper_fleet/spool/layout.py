@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ FIELD = struct.Struct("=IH2x")  # crc, length
 LOCKS = 1  # flag: the file system has record locks
 
 _LENGTH = struct.Struct("=H")
-_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,99}", re.ASCII)
+_NAME_LENGTH = 100
 _BAD = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _BOUND = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,3})?|\+Inf", re.ASCII)
 
@@ -69,7 +70,7 @@ def unpacked(data: bytes, *, named_first: bool = True) -> dict[str, str]:
         start = place + 2
         place = start + _LENGTH.unpack_from(data, place)[0]
         text = data[start:place].decode()
-        if place > len(data) or len(text) > LENGTH or _BAD.search(text):
+        if place > len(data) or _bad(text):
             raise ValueError
         texts.append(text)
     if len(texts) % 2:
@@ -77,9 +78,9 @@ def unpacked(data: bytes, *, named_first: bool = True) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in zip(texts[::2], texts[1::2], strict=True):
         nameless = not named_first and not found
-        if key in found or (key if nameless else not _NAME.fullmatch(key)):
+        if key in found or (key if nameless else not named(key)):
             raise ValueError
-        found[key] = value
+        found[intern(key)] = value  # few names, in very many fields
     return found
 
 
@@ -88,19 +89,24 @@ def cleaned(value: object) -> str:
     return _BAD.sub("?", str(value))[:LENGTH]
 
 
+def _bad(text: str) -> bool:
+    # What is printable, as nearly all is, is told faster than by the expression.
+    return len(text) > LENGTH or (not text.isprintable() and _BAD.search(text) is not None)
+
+
 def named(key: str) -> bool:
     """Whether a text may stand for a label's or an identity's name."""
-    return _NAME.fullmatch(key) is not None
+    return key.isidentifier() and key.isascii() and len(key) <= _NAME_LENGTH
 
 
 def wrong(field: Field) -> bool:
     """Whether a field is none that a daemon could serve."""
     names = [name for name, _ in field.labels]
     return (
-        not _NAME.fullmatch(field.name)
+        not named(field.name)
         or len(names) > LABELS
         or names != sorted(set(names))
-        or any(name in OWN or name.startswith("__") or not _NAME.fullmatch(name) for name in names)
-        or any(len(value) > LENGTH or _BAD.search(value) is not None for _, value in field.labels)
+        or any(name in OWN or name.startswith("__") or not named(name) for name in names)
+        or any(_bad(value) for _, value in field.labels)
         or any(name == "le" and not _BOUND.fullmatch(value) for name, value in field.labels)
     )

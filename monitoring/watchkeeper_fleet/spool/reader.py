@@ -270,7 +270,7 @@ def _described(data: bytes) -> tuple[Field, ...]:
         if crc32(body) != check:
             raise Refused("crc")
         pairs = unpacked(body, named_first=False)
-        field = Field(pairs.pop("", ""), tuple(pairs.items()))
+        field = Field(sys.intern(pairs.pop("", "")), tuple(pairs.items()))
         # The same series twice would spoil the whole scrape.
         if field in found or len(found) == CAPACITY or wrong(field):
             raise ValueError
