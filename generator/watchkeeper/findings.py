@@ -39,9 +39,11 @@ class Excerpt:
 
     def lines(self) -> list[str]:
         """Return the line that holds `start`, and a line of carets under the part."""
-        begin = self.text.rfind("\n", 0, self.start) + 1
-        stop = self.text.find("\n", self.start)
-        line = self.text[begin : stop if stop >= 0 else len(self.text)]
+        # No further than is shown: a file of a million characters may be a single line.
+        far, near = self.start + _LOOK, max(0, self.start - _LOOK)
+        begin = max(self.text.rfind("\n", near, self.start) + 1, near)
+        stop = self.text.find("\n", self.start, far)
+        line = self.text[begin : stop if stop >= 0 else far]
         at = self.start - begin
         width = max(1, min(self.end, begin + len(line)) - self.start)
         if len(line) > _WIDTH:  # a window around the part, so that the caret stays in sight
@@ -55,6 +57,7 @@ class Excerpt:
 
 
 _WIDTH = 160
+_LOOK = 4 * _WIDTH
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """How findings are told."""
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -61,3 +62,15 @@ def test_order_and_repetition():
     first, second = Finding("b/b", "m", Place("a.py", 1)), Finding("a/a", "m", Place("a.py", 2))
     nowhere = Finding("z/z", "m")
     assert sort([second, first, nowhere, first]) == [nowhere, first, second]
+
+
+def test_an_excerpt_is_found_in_no_more_of_a_long_line_than_is_shown():
+    text = f"first\n{'x' * 5_000_000}HERE{'y' * 5_000_000}\nlast"
+    start = text.index("HERE")
+    line, carets = Excerpt(text, start, start + 4).lines()
+    assert (line[0], line[-1], len(line)) == ("…", "…", 162)
+    assert line[carets.index("^") : carets.index("^") + 4] == "HERE"
+    began = perf_counter()
+    for _ in range(10_000):
+        Excerpt(text, start, start + 4).lines()
+    assert perf_counter() - began < 5  # to look for the ends of the line takes minutes

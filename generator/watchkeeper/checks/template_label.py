@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.checks._templates import templates
@@ -42,8 +43,10 @@ def check(project: Project) -> Iterator[Finding]:
         if rule is None or rule.expression.tree is None:
             continue
         labels: Labels | None = None
+        told: set[str] = set()  # what mends one place of a label mends all
         for use in one.uses:
-            if use.kind == "label" and use.name:
+            if use.kind == "label" and use.name and use.name not in told:
+                told.add(use.name)
                 labels = labels or rule.expression.flow(project.catalogue).of(rule.expression.tree)
                 if labels.cause:  # it never fires, which another check tells
                     break
@@ -81,10 +84,16 @@ def _impossible(one: Written, rule: Rule, use: Use, labels: Labels) -> Finding:
         kept = ", ".join(label.name for label in decider.grouping if not decider.without)
         keep = f"{decider.op} by ({kept + ', ' if kept else ''}{name}) (...)"
         fix = f"keep it, {keep}, or leave it out of the text"
-        if decider.without:
+        if name == "__name__":
+            fix = "write the metric's name itself"
+        elif decider.without:
             fix = "take it out of without (), or leave it out of the text"
+        elif meant := nearest(name, sorted(names or ())):
+            fix += meant
     elif names:
         fix = f"the labels there are {', '.join(sorted(names))}{nearest(name, sorted(names))}"
+    elif names is None:
+        fix = "keep it, or leave it out of the text"
     else:
         fix = "there are no labels there: leave it out of the text"
     return one.finding(ID, what, use.position, use.end, why=f"{why}; whoever reads it sees a gap", fix=fix)
@@ -113,8 +122,14 @@ def _stands_in(source: Node) -> bool:
 
 def _is_guarded(text: str, name: str) -> bool:
     """Tell whether the template asks somewhere whether the label is there: then its author knows."""
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(_CONDITION.search(action) and word.search(action) for action in _ACTION.findall(text))
+    asked = _conditions(text)
+    return name in asked and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", asked) is not None
+
+
+@lru_cache(maxsize=8)  # a text may name many labels
+def _conditions(text: str) -> str:
+    """Return the template's actions that ask for something."""
+    return "\n".join([action for action in _ACTION.findall(text) if _CONDITION.search(action)])
 
 
 def _is_of_the_rule(rule: Rule, name: str) -> bool:
