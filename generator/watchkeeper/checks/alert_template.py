@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from watchkeeper.checks._templates import MADE, templates, uses
+from watchkeeper.checks._trials import PARTICULAR, failure
 from watchkeeper.findings import Place, nearest
 from watchkeeper.ruler.template import FUNCTIONS, TemplateError
 from watchkeeper.subject import Text, Written
@@ -32,6 +33,9 @@ _NAME = re.compile(r"^template: \w*:\d+: ")
 _SETTINGS = dict(zip(MADE, ("runbook_url", "grafana_url"), strict=True))
 # Functions newer than the templates of alerts, and since when: the others need no look.
 _NEW = {name: since for name, since in FUNCTIONS.items() if since != "2.0"}
+_SPECIAL = frozenset({*_NEW, *PARTICULAR})
+# Actions, and what is meant to be in one.
+_PIECES = re.compile(r"\{\{.*?(?:\}\}|\Z)|(\$labels\.[a-zA-Z_]\w*|\$value\b)", re.DOTALL | re.ASCII)
 _FIELDS = ("Labels", "Value", "ExternalLabels", "ExternalURL")
 
 
@@ -46,10 +50,25 @@ def check(project: Project) -> Iterator[Finding]:
         for message, start, end, why, fix in _faults(one.text.value, one.uses, one.error, target):
             told = _WHY_OF_GROUP if one.rule is None and why == _WHY else why
             yield one.finding(ID, message, start, end, why=told, fix=fix)
+    for group in project.groups:
+        for rule in group.rules:
+            if rule.is_alert:
+                for name, text in rule.annotations.items():
+                    if "$" in text.value:
+                        yield from _without_braces(f"{rule.owner}, annotation {name}", text)
 
 
 def _may_fail(used: list[Use]) -> bool:
-    return any(use.name in _NEW if use.kind == "function" else use.kind == "field" for use in used)
+    return any(use.name in _SPECIAL if use.kind == "function" else use.kind == "field" for use in used)
+
+
+def _without_braces(owner: str, text: Text) -> Iterator[Finding]:
+    for match in _PIECES.finditer(text.value):
+        if match[1]:
+            what = f"{owner}: {match[1]} stands outside of braces"
+            why = "it is no template there: whoever reads it sees these very characters"
+            fix = f"write {{{{ {match[1]} }}}}"
+            yield text.finding(ID, what, *match.span(1), why=why, fix=fix, severity="warning")
 
 
 def _of_settings(project: Project, target: Version) -> Iterator[Finding]:
@@ -74,6 +93,9 @@ def _faults(text: str, used: list[Use], error: TemplateError | None, target: Ver
             yield message, at, at + 1, _OURS, "write it in several actions, with variables"
         else:
             yield message, at, at + 1, _WHY, _FIX
+    if error is None and (failed := failure(text, used)):
+        message, at = failed
+        yield message, at, at + 1, _WHY_OF_FIELD, _mend(message)
     for use in used:
         name = use.name or ""
         if use.kind == "field":
@@ -86,3 +108,9 @@ def _faults(text: str, used: list[Use], error: TemplateError | None, target: Ver
             why = f"the oldest in use is {target[0]}.{target[1]} (targets.prometheus): it refuses the whole file"
             fix = "do without it, or upgrade and raise the target"
             yield f"{name} needs Prometheus {_NEW[name]}", use.position, use.end, why, fix
+
+
+def _mend(message: str) -> str:
+    if "float64 and int" in message:
+        return "compare with a number that has a point: {{ if gt $value 1.0 }}"
+    return "give it what it takes: the message is Prometheus' own"

@@ -68,6 +68,44 @@ def test_what_does_not_parse_or_is_not_there(anyone, summary, said, at):
     assert finding.severity == "error"
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "at"),
+    [
+        ("{{ if gt $value 1 }}x{{ end }}", "error calling gt: incompatible types for comparison: float64 and int", 6),
+        ("{{ if eq $labels.a 1 }}{{ end }}", "error calling eq: incompatible types for comparison: string and int", 6),
+        ('{{ match "a" }}', "wrong number of args for match: want 2 got 1", 3),
+        ('{{ parseDuration "5 m" }}', 'error calling parseDuration: unknown unit " m" in duration "5 m"', 3),
+    ],
+)  # fmt: skip
+def test_what_fails_whatever_the_alert(anyone, text, said, at):
+    (finding,) = anyone.findings("alert/template", alert(summary=text))
+    assert finding.message == f"alert A, annotation summary: {said}"
+    assert finding.excerpt.start == at
+    assert "error message" in finding.why
+    assert Template(text).syntax  # it parses: only the alert that fires tells
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ if gt $value 1.0 }}high{{ end }}", "{{ parseDuration $labels.window }}", "{{ toTime $labels.since }}",
+        '{{ if eq $labels.job "a" }}a{{ else }}{{ match "a" }}{{ end }}', "{{ and $labels.job (gt $value 1) }}",
+        '{{ match "a" (query "up" | first | label "job") }}', "costs $values", "{{/* $value */}}",
+    ],
+)  # fmt: skip
+def test_what_may_come_out_well(anyone, text):
+    assert anyone.findings("alert/template", alert(summary=text)) == []
+
+
+@pytest.mark.parametrize("text", ["$labels.job is down", "{{ $value }}: { $labels.job }"])
+def test_what_stands_outside_of_braces(anyone, text):
+    (finding,) = anyone.findings("alert/template", alert(summary=text))
+    assert finding.message == "alert A, annotation summary: $labels.job stands outside of braces"
+    assert (shown(finding), finding.severity) == ("$labels.job", "warning")
+    mended = text.replace("{ $labels.job }", "$labels.job").replace("$labels.job", "{{ $labels.job }}")
+    assert anyone.findings("alert/template", alert(summary=mended)) == []
+
+
 def test_labels_of_a_group_are_templates_of_its_alerts(anyone):
     group = anyone.group(alert(), alert(), labels={"x": "{{ "})
     (finding,) = anyone.findings("alert/template", group)
@@ -113,6 +151,25 @@ def test_the_label_that_a_sum_throws_away(anyone):
 def test_labels_that_can_not_be(anyone, expr, template, reason):
     (finding,) = anyone.findings("template/label", alert(expr, template))
     assert finding.message.endswith(f"is always empty: {reason}")
+
+
+def test_a_label_is_told_once_for_each_text_be_it_ever_so_long(anyone):
+    text = "{{ $labels.node }}" + "{{ $labels.instance }}, {{ if $labels.job }}{{ $labels.job }}{{ end }} " * 5000
+    found = anyone.findings("template/label", alert("sum(up) < 3", text))
+    assert sorted(shown(finding) for finding in found) == ["instance", "node"]
+
+
+@pytest.mark.parametrize(
+    ("expr", "template", "fix"),
+    [
+        ("a * ignoring (job) b > 1", "{{ $labels.job }}", "keep it, or leave it out of the text"),
+        ("sum by (job) (up) < 3", "{{ $labels.Job }}", 'leave it out of the text; did you mean "job"?'),
+        ("sum by (job) (up) < 3", "{{ $labels.__name__ }}", "write the metric's name itself"),
+    ],
+)
+def test_what_mends_a_label_that_is_not_there(anyone, expr, template, fix):
+    (finding,) = anyone.findings("template/label", alert(expr, template))
+    assert finding.fix.endswith(fix)
 
 
 def test_a_label_in_a_label(anyone):
