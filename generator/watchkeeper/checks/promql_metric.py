@@ -39,6 +39,8 @@ def check(project: Project) -> Iterator[Finding]:
             )
             what = f'no metric "{name}" in the contract{nearest(name, catalogue.names())}'
             fix = "mend the name, or declare the metric in the pack"
+            if not project.pack.metrics:
+                fix = "mend the name, or give --metrics what publishes it as well"
             if _is_histogram(project, name):
                 what, fix = (
                     f'"{name}" is a histogram, which has no series of that name',
