@@ -70,6 +70,8 @@ class Nvml:
         def work() -> None:
             try:
                 done.append(self._look())
+            except Exception:  # noqa: BLE001 - as below
+                done.append(Snapshot(reason="error"))
             finally:
                 self._busy.release()
 

@@ -108,6 +108,23 @@ def test_statistics_set_back_by_the_workload_count_on(daemon, writers):
     assert daemon.scrape()['torch_cuda_node_ooms_total{gpu="0"}'] == 3
 
 
+def test_a_restart_of_the_daemon_after_statistics_were_set_back(daemon, another, writers):
+    writers.start()
+    daemon.scrape()
+    writers.publish("0", 0, 0, 0, 0)
+    daemon.scrape()
+    writers.publish("0", 0, 0, 0, 3)
+    assert another().scrape()['torch_cuda_node_ooms_total{gpu="0"}'] == 4
+
+
+def test_the_last_words_are_those_of_the_last(daemon, start):
+    for reserved in (3.0, 1.0, 2.0):
+        writers = start()
+        writers.start(fields=[((agent.RESERVED.name, {"gpu": "0"}), reserved)])
+        writers.kill()
+    assert daemon.scrape()[f'torch_process_last_memory_reserved_bytes{{{PROCESS},gpu="0"}}'] == 2.0
+
+
 def test_files_of_the_long_dead_are_deleted_and_their_totals_stay(spool, another, writers):
     daemon = another(keep=100.0)
     path = writers.start()
@@ -170,6 +187,15 @@ def test_devices_are_joined_by_uuid(daemon, writers):
     assert found['gpu_memory_non_torch_bytes{gpu="3"}'] == 30 * MIB
     assert found['torch_cuda_node_ooms_total{gpu="3"}'] == 1
     assert [value for series, value in found.items() if series.startswith("gpu_process_memory")] == [850 * MIB]
+
+
+def test_two_devices_that_say_they_are_one_are_served_once(daemon, writers):
+    daemon.snapshot = Snapshot([Device("3", f"GPU-{UUID}")])
+    fields = [((agent.RESERVED.name, {"gpu": gpu}), float(gpu) + 5) for gpu in "01"]
+    writers.start(fields=fields, texts={"uuid_0": UUID, "uuid_1": UUID})
+    found = daemon.scrape()
+    assert found[f'torch_cuda_memory_reserved_bytes{{{PROCESS},gpu="3"}}'] == 5
+    assert found["watchkeeper_spool_dropped_series"] == 1
 
 
 def test_devices_that_are_gone_are_missed(daemon, another):

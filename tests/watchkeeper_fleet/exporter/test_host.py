@@ -95,6 +95,15 @@ def test_whom_the_kernel_killed_is_told(another, writers, tree, killed, gone):
         (pod / "container1/memory.events").write_text("oom_kill 30\n")
 
 
+def test_a_kill_in_another_container_of_the_pod_is_not_taken_for_its_own(another, writers, tree):
+    daemon = another(host=Seen(str(tree / "proc"), str(tree / "cgroup")))
+    writers.start()
+    daemon.scrape()
+    (tree / "cgroup/kubepods/pod1/memory.events").write_text("oom_kill 4\n")
+    writers.kill()
+    assert daemon.scrape()[f"torch_process_last_oom_killed{{{OWN}}}"] == 0
+
+
 def test_totals_are_bounded(tmp_path):
     state = State(tmp_path / "state.json")
     for number in range(MOST + 10):

@@ -197,6 +197,13 @@ def test_a_driver_that_does_not_start(driver, code, reason):
     assert len(look((0, "init", 0)).devices) == 8, "it is tried again"
 
 
+def test_a_driver_that_was_loaded_anew(driver):
+    look = driver()
+    assert len(look().devices) == 8
+    assert look((0, "reloaded", 1)).reason == "error"
+    assert len(look().devices) == 8
+
+
 def test_no_devices(driver):
     found = driver()((0, "count", 0))
     assert (found.reason, found.devices) == ("", [])

@@ -6,20 +6,21 @@
 
 typedef unsigned int uint;
 typedef unsigned long long ull;
-enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, SMALL = 7, NO_DRIVER = 9, TIMEOUT = 10, LOST = 15 };
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, SMALL = 7, NO_DRIVER = 9, TIMEOUT = 10, LOST = 15 };
 
 typedef struct {
   int lost, garbage, mig, used_gib, temperature, reasons, remap_failed, pid, xid;
 } Device;
 
 static Device devices[8];
-static int count = 8, init = OK, hang = 0;
+static int count = 8, init = OK, hang = 0, reloaded = 0;
 static int handles[1024]; /* a handle is the address of its number */
 
 void stub_set(int device, const char *key, int value) {
   Device *d = &devices[device & 7];
   if (!strcmp(key, "count")) count = value;
   else if (!strcmp(key, "init")) init = value;
+  else if (!strcmp(key, "reloaded")) reloaded = value;
   else if (!strcmp(key, "hang")) hang = value;
   else if (!strcmp(key, "lost")) d->lost = value;
   else if (!strcmp(key, "garbage")) d->garbage = value;
@@ -42,11 +43,11 @@ static Device *of(const int *handle) {
 #define NUMBER(name, value) \
   int name(const int *handle, uint *out) { WHOLE(handle); *out = of(handle)->garbage ? 4294967295u : (value); return OK; }
 
-int nvmlInitWithFlags(uint flags) { return init; }
+int nvmlInitWithFlags(uint flags) { reloaded = 0; return init; }
 int nvmlShutdown(void) { return OK; }
 const char *nvmlErrorString(int code) { return code == LOST ? "GPU is lost" : "an error"; }
 int nvmlSystemGetDriverVersion(char *out, uint size) { snprintf(out, size, "550.54.15"); return OK; }
-int nvmlDeviceGetCount_v2(uint *out) { *out = count; return OK; }
+int nvmlDeviceGetCount_v2(uint *out) { *out = count; return reloaded ? UNINITIALIZED : OK; }
 int nvmlDeviceGetHandleByIndex_v2(uint index, int **out) {
   if (index >= 8) return INVALID;
   handles[index] = index;
