@@ -112,7 +112,7 @@ def test_systemd_is_told(tmp_path):
 def test_it_stops_as_the_first_process_of_a_container():
     prefix = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
     if subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no pid namespaces here")
+        pytest.skip("pid namespaces are not permitted here")
     with daemon("--demo", prefix=prefix) as (child, url):
         get(f"{url}/metrics")
         children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()

@@ -98,7 +98,7 @@ def test_buckets_rise(demo, now):
 
 def test_promtool_finds_nothing(demo, now):
     if not shutil.which("promtool"):
-        pytest.skip("promtool is not here")
+        pytest.skip("Prometheus is not here: apt-get install prometheus")
     at(0, demo, now)
     done = subprocess.run(
         ["promtool", "check", "metrics"], input=render(demo.collect()), capture_output=True, check=False
