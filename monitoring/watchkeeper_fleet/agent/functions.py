@@ -18,18 +18,25 @@ from watchkeeper_fleet.metrics.agent import (
     PROGRESS_TIMESTAMP,
     WORK_IN_PROGRESS,
 )
+from watchkeeper_fleet.spool.layout import cleaned
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from watchkeeper_fleet.agent.registry import Counter, Registry
 
-# With the classes of their errors, so many functions fit beside the devices' series in one spool file.
-MOST_FUNCTIONS = 12
+# 28 series each, and 500 fit in a spool file: there must be room for those of 8 devices, and for classes of errors.
+MOST_FUNCTIONS = 8
 MOST_CLASSES = 20
 OTHER = "other"
 # There from the start, so that the first one is an increase; rate() does not see a series begin.
 _CLASSES = ("OutOfMemoryError", "RuntimeError", OTHER)
 _LONGEST_NAME = 100
+
+
+def _label(name: str) -> str:
+    """Return a name as a label may have it: anyone can make a class whose name holds a line feed."""
+    return cleaned(name)[:_LONGEST_NAME]
+
 
 next_token = itertools.count().__next__
 
@@ -70,7 +77,7 @@ class Function:
         """Count an exception by its class. A generator that is closed early is none: its consumer has enough."""
         if isinstance(error, GeneratorExit):
             return
-        name = type(error).__name__[:_LONGEST_NAME]
+        name = _label(type(error).__name__)
         if name not in self._errors and len(self._errors) >= MOST_CLASSES + 1:  # and other
             name = OTHER
         (self._errors.get(name) or self._count(name)).add(1.0)
@@ -100,7 +107,7 @@ class Functions:
 
     def get(self, name: str) -> Function:
         """Return the function of that name, always the same one; beyond the first few it is other."""
-        name = name[:_LONGEST_NAME]
+        name = _label(name)
         if not self._functions:
             self.registry.before.append(self.publish)
         if name not in self._functions and len(self._functions) >= MOST_FUNCTIONS:

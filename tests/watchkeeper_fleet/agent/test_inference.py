@@ -182,6 +182,28 @@ def test_classes_are_bounded(fleet):
     assert errors["other"] == 100 - 2 * (MOST_CLASSES - 2)  # two of the classes were there from the start
 
 
+def test_names_that_no_label_may_have_are_mended(children):
+    children.quiet(
+        """
+        from watchkeeper_fleet import agent
+        from watchkeeper_fleet.agent.inference import monitor_inference
+
+        agent.start()
+
+        @monitor_inference(name="p\\nq" + "y" * 1000)
+        def fail():
+            raise type("Odd\\n" + "x" * 1000, (ValueError,), {})
+
+        try:
+            fail()
+        except ValueError:
+            pass
+        """
+    )
+    function, error = f"p?q{'y' * 97}", f"Odd?{'x' * 96}"
+    assert children.values()[f"inference_errors_total class={error} function={function}"] == 1
+
+
 def test_functions_are_bounded(fleet):
     for number in range(50):
         fleet.monitor(abs, name=f"f{number}")(1)
