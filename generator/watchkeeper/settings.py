@@ -11,6 +11,8 @@ from watchkeeper.findings import Finding, Place, nearest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from watchkeeper.policy import Policy
+
 Version = tuple[int, int]
 
 
@@ -43,7 +45,7 @@ class Settings:
     `root`: the folder of pyproject.toml; generated files go below it. `definitions`: `module:PACK`. `teams`: the teams
     that may own an alert, empty for any. `runbook_url`: where runbook pages are, `{runbook}` in it stands for the name
     of the page, else the name is put behind. `grafana_url`: where Grafana is, for links from alerts to panels. Without
-    a URL, or with an empty one, alerts carry no such link.
+    a URL, or with an empty one, alerts carry no such link. `policy`: the team's own rules for rules, None without any.
     """
 
     root: Path
@@ -52,6 +54,7 @@ class Settings:
     runbook_url: str = ""
     grafana_url: str = ""
     targets: Targets = field(default_factory=Targets)
+    policy: Policy | None = None
 
     def runbook(self, name: str) -> str:
         """Return the address of a runbook page, empty where none is configured."""
@@ -124,6 +127,10 @@ class _Reader:
                 )
             elif key == "targets":
                 values[key] = self.targets(value)
+            elif key == "policy":
+                from watchkeeper import policy  # which most have none of
+
+                values[key] = policy.read(value, self.fault)
             elif key == "teams":
                 if isinstance(value, list) and all(isinstance(team, str) for team in value):
                     values[key] = tuple(value)

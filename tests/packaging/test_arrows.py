@@ -38,7 +38,8 @@ TOOL = {
     "runbook": "fields findings",
     "discovery": "contract model",
     "pack": "contract discovery fields findings model runbook | render",
-    "settings": "findings | tomli",
+    "policy": "findings names | promql",
+    "settings": "findings | policy tomli",
     "load": "fields findings model pack",
     "output": "findings",
     "states": "",
@@ -71,8 +72,8 @@ TOOL = {
     "variable_query": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
-    "checks": "contract drawn findings model names project promql proof render ruler runbook schemas settings subject"
-    " | read",
+    "checks": "contract drawn engine findings model names project promql proof render ruler runbook schemas settings"
+    " subject | policy read",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from watchkeeper.findings import Finding
     from watchkeeper.project import Project
 
+# Look at single rules for what the settings' `policy` asks of them, where there is one.
+POLICY = (
+    "policy_label",
+    "policy_annotation",
+    "policy_aggregation",
+    "policy_for",
+    "policy_name",
+    "policy_reject",
+    "policy_report",
+)
+
 # Look at one group's rules and expressions, or at one dashboard's, at a time.
 RULES = (
     "promql_syntax",
@@ -45,6 +56,7 @@ RULES = (
     "template_query",
     "template_humanize",
     "group_interval",
+    *POLICY,
 )
 
 # Look at one dashboard that definitions made.
@@ -150,13 +162,14 @@ NAMES = tuple(dict.fromkeys((*PARTS, *WHOLE)))  # one that looks at rules and at
 
 def run(project: Project, names: tuple[str, ...]) -> Iterator[Finding]:
     """Yield what the checks of these names find."""
-    for check in _checks(names):
+    for check in _checks(names, has_policy=project.settings.policy is not None):
         yield from check(project)
 
 
 @lru_cache(maxsize=None)  # noqa: UP033 - as many as there are tuples above
-def _checks(names: tuple[str, ...]) -> list[Callable[[Project], Iterator[Finding]]]:
-    return [import_module(f"{__name__}.{name}").check for name in names]
+def _checks(names: tuple[str, ...], *, has_policy: bool) -> list[Callable[[Project], Iterator[Finding]]]:
+    # Without a policy its checks are not even loaded, for start-up's sake.
+    return [import_module(f"{__name__}.{name}").check for name in names if has_policy or name not in POLICY]
 
 
 def ids() -> list[str]:

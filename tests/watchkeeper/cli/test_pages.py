@@ -1,4 +1,4 @@
-"""Pages of findings that loading, settings, writing and importing yield: their examples run as they stand."""
+"""Pages of findings that settings or commands are needed for: their examples run as they stand."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.checks import COMMANDS
+from watchkeeper.checks import COMMANDS, ids
 
 PAGES = Path(__file__).parents[3] / "docs" / "checks"
 PART = re.compile(r"^## (Bad|Good)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -44,7 +44,7 @@ def said(part, folder):
     return status, output
 
 
-@pytest.mark.parametrize("check", COMMANDS)
+@pytest.mark.parametrize("check", [*COMMANDS, *(check for check in ids() if check.startswith("policy/"))])
 def test_examples_say_the_truth(check, tmp_path):
     text = (PAGES / f"{check.replace('/', '-')}.md").read_text()
     assert text.startswith(f"# {check}\n")
