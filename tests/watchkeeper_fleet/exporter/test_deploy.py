@@ -19,6 +19,7 @@ import yaml
 
 from watchkeeper_fleet.alerts import watchers
 from watchkeeper_fleet.exporter.cli import PORT, SPOOL, exporter
+from watchkeeper_fleet.exporter.webconfig import WebConfigError, load
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
@@ -289,3 +290,25 @@ def test_the_image_is_built_from_what_there_is():
     assert json.loads(entry)[1:] == ["exporter"]
     assert f"EXPOSE {PORT}\n" in text
     assert len(set(re.findall(r"^FROM (\S+)", text, re.MULTILINE))) == 1
+
+
+# Documentation
+
+
+def test_the_page_has_all_options():
+    page = (ROOT / "docs/exporter-running.md").read_text()
+    told = set(re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE))
+    assert told == {option for one in exporter.params for option in one.opts}
+
+
+def test_the_web_configuration_on_the_page_is_right(tmp_path):
+    page = (ROOT / "docs/exporter-running.md").read_text()
+    (text,) = (one for one in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "tls_server_config" in one)
+    (tmp_path / "web.yml").write_text(text)
+    # All but the certificates, which are not here.
+    with pytest.raises(WebConfigError, match=r"cert_file: .*exporter\.crt can't be read: No such file"):
+        load(tmp_path / "web.yml")
+    (tmp_path / "web.yml").write_text(text[text.index("basic_auth_users") :])
+    config = load(tmp_path / "web.yml")
+    assert (config.interval, config.burst) == (0.1, 50)
+    assert config.users.keys() == {"prometheus"}
