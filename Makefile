@@ -11,6 +11,8 @@ PROMETHEUS ?= prometheus
 PAIRS ?= 1000
 SEED ?= 0
 EXPRESSIONS ?= 100000
+KILLS ?= 1000
+FILES ?= 1000000
 # How many times as fast as in real time the incidents are replayed.
 SCALE ?= 1
 BIN := $(VENV)/bin
@@ -18,7 +20,7 @@ BIN := $(VENV)/bin
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential soundness replay matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay spool-kills spool-fuzz matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -63,6 +65,12 @@ soundness: ready ## random PromQL: what is proven of labels against what the eva
 replay: ready ## the pack in three real servers, through RC-9902 and the quiet hour, in real time; SCALE=50 is 50 times as fast
 	WATCHKEEPER_REPLAY_SCALE=$(SCALE) '$(BIN)/python' -m pytest -rP tests/watchkeeper_fleet/alerts/test_server.py
 
+spool-kills: ready ## writers of the spool killed at random points; KILLS=1000 SEED=0
+	'$(BIN)/python' tests/watchkeeper_fleet/spool/run_kills.py $(KILLS) $(SEED)
+
+spool-fuzz: ready ## mutated files for the reader of the spool; FILES=1000000 SEED=0
+	'$(BIN)/python' tests/watchkeeper_fleet/spool/run_fuzz.py $(FILES) $(SEED)
+
 bench: ready ## all benchmarks, one JSON object a line; quicker with ARGS=--quick
 	@set -e; for bench in bench/*.py; do '$(BIN)/python' "$$bench" $(ARGS); done
 
@@ -85,7 +93,7 @@ clean: ## delete environments, caches and builds
 	rm -rf .venv .venv-* dist build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' Makefile
 
 # The stamp .ready is the last thing written, and tells what the environment was made from. An environment that holds
 # .making instead was left half made. One with neither is someone else's.
