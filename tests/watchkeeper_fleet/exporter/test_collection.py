@@ -101,11 +101,9 @@ def test_a_daemon_killed_between_looking_and_saving_counts_once(spool, another, 
 
 def test_statistics_set_back_by_the_workload_count_on(daemon, writers):
     writers.start()
-    daemon.scrape()
-    writers.publish("0", 0, 0, 3, 0)
-    daemon.scrape()
-    writers.publish("0", 0, 0, 3, 2)
-    assert daemon.scrape()['torch_cuda_node_ooms_total{gpu="0"}'] == 3
+    for ooms, total in ((5, 5), (2, 7), (2, 7), (0, 7), (1, 8)):
+        writers.publish("0", 0, 0, 3, ooms)
+        assert daemon.scrape()['torch_cuda_node_ooms_total{gpu="0"}'] == total
 
 
 def test_a_restart_of_the_daemon_after_statistics_were_set_back(daemon, another, writers):
