@@ -90,6 +90,8 @@ def monitor_inference(
       once there is a context. Calls that other decorated calls ran beside are not judged, since the allocator is
       everyone's. The first call of a process leaves work space behind: warm up before you raise or kill.
 
+    Decorate what is called, not what torch.compile compiles: inside a compiled function it breaks the graph.
+
     `require_cuda` refuses calls with CudaRequiredError where torch has no CUDA. `empty_cache` gives torch's cache back
     to the device after a call that raised; it waits for the device, and makes the next calls slow.
 

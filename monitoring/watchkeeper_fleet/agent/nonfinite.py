@@ -86,6 +86,10 @@ def nonfinite(output: object, function: str, tallies: Tallies | None) -> bool:
     if not tensors:
         return False
     torch = sys.modules["torch"]
+    if getattr(
+        torch.jit, "is_tracing", bool
+    )():  # torch.jit is on its way out; the check would become part of what is traced
+        return False
     groups = _groups(tensors, torch.strided)
     if not groups:
         return False

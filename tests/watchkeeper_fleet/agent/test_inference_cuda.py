@@ -111,6 +111,7 @@ class Torch:
         self.issued, self.queue, self.waits = [], [], 0
         self.stream, self.capturing, self.up, self.emptied = 7, False, True, 0
         self.allocated = {0: 1000, 1: 0}
+        self.jit = SimpleNamespace(is_tracing=lambda: False)
         self.cuda = SimpleNamespace(
             is_initialized=lambda: self.up,
             is_available=lambda: self.up,

@@ -177,6 +177,15 @@ def test_an_output_is_read_once_and_never_copied(functions):
     assert len(issued) < 10
 
 
+# Deprecated, and in use.
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")
+def test_a_traced_function(functions):
+    traced = torch.jit.trace(monitor_inference(lambda x: x * 2, name="f", functions=functions), torch.ones(2))
+    assert traced(torch.ones(2)).tolist() == [2, 2]
+    assert "norm" not in str(traced.graph)
+    assert functions.registry.faults == 0
+
+
 def test_a_compiled_function(functions):
     """The eager back end: tracing is what matters, and a compiler for C++ may be missing."""
     torch._dynamo.reset()
