@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import logging
+import math
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from watchkeeper_fleet.exporter.text import render
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.exporter.text import Samples
 
 _LOG = logging.getLogger(__name__)
+REUSE = 4.0
+LONGEST = 0.5  # seconds
 
 
 class NoAnswer(Exception):  # noqa: N818 - an outcome, which the scraper is told
@@ -24,9 +28,11 @@ class NoAnswer(Exception):  # noqa: N818 - an outcome, which the scraper is told
 class _Collection:
     """A collection under way, or done; the texts of it."""
 
-    __slots__ = ("done", "failure", "lock", "samples", "texts")
+    __slots__ = ("begun", "done", "ended", "failure", "lock", "samples", "texts")
 
     def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.ended = math.inf
         self.done = threading.Event()
         self.samples: Samples = {}
         self.failure = ""
@@ -40,7 +46,15 @@ class _Collection:
             _LOG.exception("the collection failed")
             self.failure = f"the collection failed: {type(error).__name__}"
         finally:
+            self.ended = time.monotonic()
             self.done.set()
+
+    def is_good(self, reuse: float) -> bool:
+        """Return whether who asks now may have it."""
+        if not self.done.is_set():
+            return True
+        good = min((self.ended - self.begun) * reuse, LONGEST)
+        return not self.failure and time.monotonic() - self.ended < good
 
     def text(self, *, openmetrics: bool, compressed: bool) -> bytes:
         with self.lock:
@@ -59,14 +73,16 @@ class _Collection:
 
 
 class Scrapes:
-    """Answers scrapes. Whoever asks while a collection is under way gets that one.
+    """Answers scrapes. Whoever asks while a collection is under way gets that one, or for some time after it.
 
+    That time is `reuse` times as long as the collection took: however many ask, a fifth of it goes into collecting.
     A collection runs in a thread of its own, so that no scraper waits longer than it said it would, and one that hangs
     holds up nothing but scrapes.
     """
 
-    def __init__(self, collect: Callable[[], Samples]) -> None:
+    def __init__(self, collect: Callable[[], Samples], *, reuse: float = REUSE) -> None:
         self._collect = collect
+        self._reuse = reuse
         self._lock = threading.Lock()
         self._current: _Collection | None = None
 
@@ -74,7 +90,7 @@ class Scrapes:
         """Return the text; NoAnswer where there is none within that many seconds."""
         with self._lock:
             current = self._current
-            if current is None or current.done.is_set():
+            if current is None or not current.is_good(self._reuse):
                 current = self._current = _Collection()
                 threading.Thread(target=current.run, args=(self._collect,), name="collection", daemon=True).start()
         if not current.done.wait(timeout):

@@ -30,11 +30,16 @@ class Answered(NamedTuple):
 
 @contextlib.contextmanager
 def serving(
-    collect: Callable[[], Samples] = samples, *, web: Web | None = None, most: int = 256, **options: float
+    collect: Callable[[], Samples] = samples,
+    *,
+    web: Web | None = None,
+    most: int = 256,
+    reuse: float = 0.0,
+    **options: float,
 ) -> Iterator[Server]:
     web = web or Web()
     server: Server
-    site = Site(Scrapes(collect), web=web, most=most, stopping=lambda: server.stopping)
+    site = Site(Scrapes(collect, reuse=reuse), web=web, most=most, stopping=lambda: server.stopping)
     server = Server([("127.0.0.1", 0)], site.serve, secure=web.secure, **options)
     server.start()
     try:

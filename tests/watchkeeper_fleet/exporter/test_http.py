@@ -160,6 +160,24 @@ def test_who_has_no_time_is_told_so_and_the_rest_is_healthy():
         client.close()
 
 
+def test_a_collection_is_good_for_some_time_that_follows_from_how_long_it_took():
+    calls = []
+
+    def collect():
+        calls.append(1)
+        time.sleep(0.05)
+        return samples()
+
+    with serving(collect, reuse=4.0) as server:
+        client = connection(server)
+        start = time.monotonic()
+        while time.monotonic() - start < 1.0:
+            assert ask(client).status == 200
+        # One in 0.25 s; more would have been collected without that, and fewer on a machine that is busy.
+        assert 1 < len(calls) <= 5
+        client.close()
+
+
 def test_a_failed_collection_serves_nothing_old(caplog):
     answers = [samples, lambda: 1 / 0, samples]
 

@@ -32,7 +32,7 @@ def test_two_hundred_scrapers():
                     bad.append(error)
                 taken.append(time.monotonic() - start)
 
-    with serving(lambda: dict(body)) as server:
+    with serving(lambda: dict(body), reuse=4.0) as server:
         threads = [threading.Thread(target=scrape, args=(server,)) for _ in range(SCRAPERS)]
         for thread in threads:
             thread.start()
