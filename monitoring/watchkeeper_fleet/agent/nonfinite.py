@@ -86,9 +86,8 @@ def nonfinite(output: object, function: str, tallies: Tallies | None) -> bool:
     if not tensors:
         return False
     torch = sys.modules["torch"]
-    if getattr(
-        torch.jit, "is_tracing", bool
-    )():  # torch.jit is on its way out; the check would become part of what is traced
+    # The check would become part of what is traced. torch.jit is on its way out.
+    if getattr(torch.jit, "is_tracing", bool)():
         return False
     groups = _groups(tensors, torch.strided)
     if not groups:
