@@ -90,6 +90,13 @@ _MENDS = (
     ("could not find expected ':'", 'a key without a ":"', f'write ": " after the key, or {_INDENTATION}'),
     ("second occurrence", "the anchor is already there", "give each anchor a name of its own"),
 )  # fmt: skip
+# A line that begins with an action, such as Helm has them.
+_TEMPLATE = re.compile(
+    r"[ \t]*(?:-[ \t]+)?(\{\{-?[ \t]*"
+    r"(?:(?:if|range|with|define|include|template|end|else|toYaml|tpl)\b|/\*|\$\w+[ \t]*:=|\.))"
+)
+# What is said of the line behind such a one.
+_BEHIND = ("expected <document start>", "could not find expected ':'")
 _STARTS = {
     "\t": ("a tab in the indentation", "indent with spaces"),
     "@": ('a value can\'t begin with "@"', "quote it"),
@@ -110,10 +117,22 @@ def _explained(error: Any, file: File) -> Unreadable:
             message, fix = meaning, mend
     if "cannot start any token" in said and file.text[at : at + 1] in _STARTS:
         message, fix = _STARTS[file.text[at]]
+    if template := _template(file.text, at, said):
+        at = template.start(1)
+        message, fix = "a template, which makes YAML", "render it first: helm template chart/ | watchkeeper check -"
     if said == "found unexpected end of stream" and error.context_mark:
         at = error.context_mark.index  # where the quote was opened
     place: Place = file.place(at)
     return Unreadable(f"not YAML: {message}", place, Excerpt(file.text, at, at + 1), _WHY, fix)
+
+
+def _template(text: str, at: int, said: str) -> re.Match[str] | None:
+    """Return the action that an error is about: it is on that line, or has been taken for a document before it."""
+    line = text.rfind("\n", 0, at) + 1
+    found = _TEMPLATE.match(text, line)
+    if not found and said.endswith(_BEHIND):
+        found = _TEMPLATE.match(text, text.rfind("\n", 0, max(0, line - 1)) + 1)
+    return found
 
 
 def _limit_aliases(roots: list[Node], file: File) -> None:
