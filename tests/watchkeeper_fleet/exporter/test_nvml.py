@@ -126,7 +126,7 @@ def test_slices(driver):
     assert whole.temperature == 0
 
 
-@pytest.mark.parametrize("how", [1, 2], ids=["calls fail", "no handle"])
+@pytest.mark.parametrize("how", [1, 2, 3], ids=["calls fail", "no handle", "between two calls"])
 def test_a_device_falls_off_the_bus(driver, how):
     look = driver()
     assert len(look().devices) == 8

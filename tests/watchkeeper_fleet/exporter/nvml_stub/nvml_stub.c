@@ -38,8 +38,9 @@ static Device *of(const int *handle) {
   int n = number_of(handle);
   return &devices[(n >= 100 ? n / 100 - 1 : n) & 7];
 }
-#define CHECK(handle) if (of(handle)->lost) return LOST; if (hang) sleep(hang)
-#define WHOLE(handle) CHECK(handle); if (number_of(handle) >= 100) return NOT_SUPPORTED
+/* lost is 1: calls fail; 2: there is no handle either; 3: it went between two calls */
+#define CHECK(handle) if (of(handle)->lost % 3) return LOST; if (hang) sleep(hang)
+#define WHOLE(handle) CHECK(handle); if (of(handle)->lost) return LOST; if (number_of(handle) >= 100) return NOT_SUPPORTED
 #define NUMBER(name, value) \
   int name(const int *handle, uint *out) { WHOLE(handle); *out = of(handle)->garbage ? 4294967295u : (value); return OK; }
 
