@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from watchkeeper.scopes import Lines, Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from subprocess import CompletedProcess
 
     from watchkeeper.findings import Finding, Place
 
-__all__ = ["Changes", "RevisionError", "changes_since", "touched"]
+__all__ = ["Changes", "RevisionError", "changes_since", "former", "touched"]
 
 
 class RevisionError(Exception):
@@ -47,6 +47,11 @@ _DIFF = [
     *("--src-prefix=a/", "--dst-prefix=b/"),
 ]
 
+_RAW = [
+    *("diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=DMT"),
+    *("--no-ext-diff", "--ignore-submodules=all", "--no-relative"),
+]
+
 
 def changes_since(revision: str, root: str) -> Changes:
     """Return what changed since HEAD left the revision's branch, committed or not, in the repository of a folder.
@@ -54,6 +59,52 @@ def changes_since(revision: str, root: str) -> Changes:
     Raises:
         RevisionError: there is no such revision, no repository, or no Git.
     """
+    top, base = _base(revision, root)
+    diff, tracked = _git(root, *_DIFF, base, "--"), _git(top, "ls-files", "-z")
+    for answer in (diff, tracked):
+        if answer.returncode:
+            raise RevisionError(f"Git can't tell what changed since {revision}: {_first_line(answer)}")
+    return Changes(
+        (f"{top}/{os.fsdecode(name)}" for name in tracked.stdout.split(b"\0") if name),
+        {f"{top}/{os.fsdecode(name)}": lines for name, lines in _changed(diff.stdout).items()},
+    )
+
+
+def former(revision: str, root: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return what was in the wanted files that were changed or deleted since; one that was renamed counts as deleted.
+
+    Raises:
+        RevisionError: there is no such revision, no repository, or no Git.
+    """
+    top, base = _base(revision, root)
+    answer = _git(root, *_RAW, base, "--")
+    if answer.returncode:
+        raise RevisionError(f"Git can't tell what changed since {revision}: {_first_line(answer)}")
+    parts = answer.stdout.split(b"\0")
+    names: dict[bytes, list[str]] = {}
+    for told, name in zip(parts[::2], parts[1::2], strict=False):  # the last part is empty
+        path = f"{top}/{os.fsdecode(name)}"
+        mode, _, blob, *_ = told.removeprefix(b":").split()
+        if mode.startswith(b"100") and wanted(path):  # a file, and no link
+            names.setdefault(blob, []).append(path)
+    blobs = _git(top, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in names)).stdout if names else b""
+    return {name: content for blob, content in _contents(blobs) for name in names[blob]}
+
+
+def _contents(blobs: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield name and content of what `git cat-file --batch` says, without what it has not."""
+    at = 0
+    while at < len(blobs):
+        start = blobs.index(b"\n", at) + 1
+        name, kind, *size = blobs[at:start].split()
+        at = start
+        if kind == b"blob":
+            at += int(size[0]) + 1
+            yield name, blobs[start : at - 1]
+
+
+def _base(revision: str, root: str) -> tuple[str, str]:
+    """Return the top folder of the repository, and the commit where HEAD left the revision's branch."""
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(f"{revision!r} is no revision: name a branch, a tag or a commit, such as origin/main")
     found = _git(root, "rev-parse", "--show-toplevel")
@@ -68,18 +119,10 @@ def changes_since(revision: str, root: str) -> Changes:
     commit = found.stdout.decode().strip()
     # What others did on that branch in the meantime is none of our changes.
     found = _git(root, "merge-base", commit, "HEAD")
-    base = found.stdout.decode().strip() or commit
-    diff, tracked = _git(root, *_DIFF, base, "--"), _git(top, "ls-files", "-z")
-    for answer in (diff, tracked):
-        if answer.returncode:
-            raise RevisionError(f"Git can't tell what changed since {revision}: {_first_line(answer)}")
-    return Changes(
-        (f"{top}/{os.fsdecode(name)}" for name in tracked.stdout.split(b"\0") if name),
-        {f"{top}/{os.fsdecode(name)}": lines for name, lines in _changed(diff.stdout).items()},
-    )
+    return top, found.stdout.decode().strip() or commit
 
 
-def _git(folder: str, *arguments: str) -> CompletedProcess[bytes]:
+def _git(folder: str, *arguments: str, given: bytes = b"") -> CompletedProcess[bytes]:
     import subprocess
 
     # Messages in English, no lock on the index, and no settings for diffs, which would go before our own.
@@ -90,7 +133,7 @@ def _git(folder: str, *arguments: str) -> CompletedProcess[bytes]:
             ["git", "-c", "core.quotePath=off", *arguments],  # noqa: S607 - the user's own Git
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             check=False,
         )

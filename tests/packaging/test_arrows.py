@@ -32,6 +32,7 @@ TOOL = {
     "contract": "fields findings",
     "scopes": "| read",
     "changes": "scopes | findings",
+    "dependency": "findings promql | files read subject",
     "waivers": "fields findings scopes | pack read",
     "reports": "_version checks.__init__ findings | waivers",
     "model": "contract fields findings waivers | promql",
@@ -80,8 +81,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click findings | building cache changes checks checks.__init__ engine files importing load output"
-    " project promql read remembered reports ruler ruler.unit settings spread waivers",
+    "cli": "_version click findings | building cache changes checks checks.__init__ dependency engine files importing"
+    " load output project promql read remembered reports ruler ruler.unit settings spread waivers",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.

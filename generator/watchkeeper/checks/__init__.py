@@ -139,7 +139,7 @@ OTHERS = {
     "yaml/value": "Values that a key may not have.",
 }
 
-# Ids of what keeps a command from its work. They can't be waived.
+# Ids of what keeps a command from its work, or is about a change. They can't be waived.
 COMMANDS = {
     "import/exists": "A file that importing would write over.",
     "import/lost": "Keys of a rule file that definitions have no field for.",
@@ -152,6 +152,7 @@ COMMANDS = {
     "output/edited": "Generated files that were edited by hand.",
     "output/foreign": "Files of others where generated ones would go.",
     "output/manifest": "A list of generated files that can't be read.",
+    "rule/dependency": "Queries of a series that a change takes away.",
     "settings/file": "Settings that can't be read.",
     "settings/key": "Settings that there are not.",
     "settings/value": "Settings with a value that they can't have.",

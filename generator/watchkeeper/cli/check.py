@@ -96,7 +96,7 @@ def check(
         what, findings, waived = _of_definitions(settings, definitions, today)
     fine = f"{what}: fine"
     if changed_since is not None:
-        findings = _touched(findings, changed_since, contents)
+        findings = _touched(findings, changed_since, contents, paths)
         fine = f"{what}: nothing to report of what changed since {changed_since}"
     errors = any(finding.severity == "error" for finding in findings)
     said = Said(_written(findings, waived, form), totals(findings) or fine, int(errors))
@@ -175,15 +175,22 @@ def _published(metrics: tuple[str, ...]) -> list[Published]:
         sys.exit(3)
 
 
-def _touched(findings: list[Finding], revision: str, contents: Contents | None) -> list[Finding]:
+def _touched(
+    findings: list[Finding], revision: str, contents: Contents | None, paths: tuple[str, ...]
+) -> list[Finding]:
     from watchkeeper import files
-    from watchkeeper.changes import RevisionError, changes_since, touched
+    from watchkeeper.changes import RevisionError, changes_since, former, touched
+    from watchkeeper.dependency import dependents
+    from watchkeeper.findings import sort
 
+    root = os.getcwd()  # noqa: PTH109 - a string
     try:
-        changes = changes_since(revision, os.getcwd())  # noqa: PTH109 - a string
+        changes = changes_since(revision, root)
+        # They are about what the change broke elsewhere.
+        broken = dependents(contents, paths, lambda wanted: former(revision, root, wanted)) if contents else []
     except RevisionError as error:
         raise click.BadParameter(str(error), param_hint="--changed-since") from None
-    return touched(findings, changes, files.scopes(contents) if contents else {})
+    return sort([*touched(findings, changes, files.scopes(contents) if contents else {}), *broken])
 
 
 def _written(findings: list[Finding], waived: list[Waived], form: str) -> str:
