@@ -38,6 +38,7 @@ TOTALS = (
     (metrics.DEVICE_FREES, ("num_device_free",)),
 )
 # They are there at 0 for every device that the process sees: the first event may be an out-of-memory error at 0 bytes.
+# But not before the daemon can tell which one it is.
 _FROM_THE_START = TOTALS[:2]
 
 
@@ -47,16 +48,20 @@ class Device:
     __slots__ = ("_gauges", "_index", "_peaks", "_registry", "_totals", "named", "used")
 
     def __init__(self, index: int, registry: Registry = REGISTRY) -> None:
-        gpu = str(index)
         self._index = index
         self._registry = registry
         self._gauges: list[tuple[Gauge, tuple[str, ...]]] = []
         self._peaks: list[tuple[Gauge, tuple[str, ...]]] = []
-        self._totals: list[tuple[Total, tuple[str, ...]]] = [
-            (registry.total(metric, gpu=gpu), path) for metric, path in _FROM_THE_START
-        ]
+        self._totals: list[tuple[Total, tuple[str, ...]]] = []
         self.used = False
-        self.named = False  # the UUID has been told
+        self.named = False
+
+    def name(self) -> None:
+        """Note that the UUID has been told, or that there is none to tell."""
+        self.named = True
+        if not self.used:
+            gpu = str(self._index)
+            self._totals = [(self._registry.total(metric, gpu=gpu), path) for metric, path in _FROM_THE_START]
 
     def update(self, statistics: Mapping[str, Any]) -> None:
         """Take over statistics; a device that nothing was allocated on shows no bytes."""

@@ -17,6 +17,7 @@ from watchkeeper_fleet.metrics import agent as metrics
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 FOLDER = "/run/watchkeeper"
 INTERVAL = 1.0
@@ -132,6 +133,8 @@ class Recorder:
             self._say(source.torch_texts(torch))
             if self._up:  # a new file in place of one that was removed
                 self._say(source.cuda_texts(torch))
+                for device in self._devices:
+                    device.named = False
         if not source.initialized(torch):
             self._initialized.set(0)
             return
@@ -143,9 +146,15 @@ class Recorder:
             source.observe_ooms(torch, self.on_oom)
         for index, device in enumerate(self._devices):
             device.update(source.statistics(torch, index))
-            if device.used and not device.named:
-                device.named = True
-                self._say({f"uuid_{index}": source.uuid(torch, index)})
+        self._name_one(torch)
+
+    def _name_one(self, torch: Any) -> None:
+        """Tell the UUID of one device, those in use first: each takes CUDA a millisecond, once."""
+        unnamed = [(not device.used, index) for index, device in enumerate(self._devices) if not device.named]
+        if unnamed:
+            _, index = min(unnamed)
+            self._devices[index].name()
+            self._say({f"uuid_{index}": source.uuid(torch, index)})
 
     def _say(self, texts: dict[str, str]) -> None:
         for key, text in texts.items():

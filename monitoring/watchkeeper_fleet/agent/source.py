@@ -46,8 +46,11 @@ def statistics(torch: Any, device: int) -> Mapping[str, Any]:
 def uuid(torch: Any, device: int) -> str:
     """Return the UUID of a device as NVML writes it, without the prefix: torch does not say whether it is a MIG one."""
     # What is asked of the runtime once is then torch's own copy; nothing is done on a stream.
-    found = str(torch.cuda.get_device_properties(device).uuid)
-    return found.removeprefix("GPU-").removeprefix("MIG-").lower()
+    found = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    if found is None:  # before 2.4 or so; where the process was given UUIDs, they are in their order
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        found = visible[device].strip() if device < len(visible) and "-" in visible[device] else ""
+    return str(found).removeprefix("GPU-").removeprefix("MIG-").lower()
 
 
 def device_memory(torch: Any) -> tuple[int, int, int] | None:

@@ -70,6 +70,7 @@ def test_who_it_is_and_what_runs(children):
         "backend": "native",
         "expandable_segments": "true",
         "uuid_0": "00000000-aaaa-bbbb-cccc-dddddddddddd",
+        "uuid_1": "00000001-aaaa-bbbb-cccc-dddddddddddd",
     }
     assert found.mark == "clean"
 
@@ -251,7 +252,7 @@ def test_slots_are_small_and_stable(children, until):
 
 def test_a_file_that_someone_removes_is_written_anew(children, until):
     code = f"""
-    import torch
+    {UP}
     from watchkeeper_fleet.agent import recorder
     recorder.INTERVAL = recorder.BEAT = 0.01
     {START}
@@ -264,7 +265,9 @@ def test_a_file_that_someone_removes_is_written_anew(children, until):
         after = until(lambda: (r := children.records()) and r[0])
         assert (after.pid, after.identity["process"]) == (child.pid, before.identity["process"])
         assert after.path != before.path
-        assert after.texts["torch_version"] == "2.14.1+cu130"
+        texts = until(lambda: (t := children.record().texts).get("uuid_1") and t)
+        assert (texts["torch_version"], texts["uuid_0"][-4:]) == ("2.14.1+cu130", "dddd")
+        assert texts["python_version"] == before.texts["python_version"]
 
 
 def test_without_a_folder_the_workload_runs(children):
