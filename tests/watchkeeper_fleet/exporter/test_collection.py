@@ -187,6 +187,22 @@ def test_devices_are_joined_by_uuid(daemon, writers):
     assert [value for series, value in found.items() if series.startswith("gpu_process_memory")] == [850 * MIB]
 
 
+def test_memory_of_a_device_with_slices_is_that_of_the_slices(daemon):
+    whole = Device("0", total=80, free=30, used=50, temperature=60, sliced=True)
+    daemon.snapshot = Snapshot([whole, Device("0:0", total=40, free=10, used=30, whole=False)])
+    found = daemon.scrape()
+    assert [series for series in found if series.startswith("gpu_memory_total_bytes")] == [
+        'gpu_memory_total_bytes{gpu="0:0"}'
+    ]
+    assert found['gpu_temperature_celsius{gpu="0"}'] == 60
+
+
+def test_what_is_not_torch_is_never_less_than_nothing(daemon, writers):
+    daemon.snapshot = Snapshot([Device("0", total=1000 * MIB, used=700 * MIB)])
+    writers.start()  # has reserved more since
+    assert daemon.scrape()['gpu_memory_non_torch_bytes{gpu="0"}'] == 0
+
+
 def test_two_devices_that_say_they_are_one_are_served_once(daemon, writers):
     daemon.snapshot = Snapshot([Device("3", f"GPU-{UUID}")])
     fields = [((agent.RESERVED.name, {"gpu": gpu}), float(gpu) + 5) for gpu in "01"]
