@@ -54,13 +54,24 @@ def _with_number(expression: Expression, node: nodes.Binary) -> Iterator[Finding
     at = node.start, node.end
     if not can_hold(found, op, (limit, limit)):
         what = "this is always 0" if node.return_bool else "this is never true"
-        why = "the panel stays empty" if expression.in_dashboard else "the rule never does anything"
+        why = _outcome(expression)
         yield expression.finding(ID, f"{what}: {_reason(other, found)}", *at, why=why, fix=_fix(other, node.op))
     elif node is not expression.tree and constant(other) is not None and must_hold(found, op, (limit, limit)):
         what = "this compares numbers with numbers and is always true"
         why = "nothing that happens can change it; comparisons bind tighter than `and`, `or` and `unless`"
         fix = "compare a series, or put parentheses around what is to be compared"
         yield expression.finding(ID, what, *at, why=why, fix=fix, severity="warning")
+
+
+def _outcome(expression: Expression) -> str:
+    """Return what becomes of an expression with a part that is empty: another part may give something all the same."""
+    if any(getattr(node, "op", "") in _ELSE or getattr(node, "name", "") in _ELSE for node in expression.nodes):
+        return "this part of the expression decides nothing"
+    return "the panel stays empty" if expression.in_dashboard else "the rule never does anything"
+
+
+# Where nothing on one side leaves something.
+_ELSE = frozenset({"or", "unless", "absent", "absent_over_time", "scalar"})
 
 
 def _reason(other: Expr, found: tuple[float, float]) -> str:
@@ -96,7 +107,7 @@ def _with_itself(expression: Expression, node: nodes.Binary) -> Iterator[Finding
     if node.op == "!=" or text[left.start : left.end] != text[right.start : right.end]:
         return
     what = f"this is never true: both sides of {node.op} are the same"
-    why = "the rule never does anything" if not expression.in_dashboard else "the panel stays empty"
+    why = _outcome(expression)
     fix = "compare with the other series, or with an earlier time by `offset`"
     yield expression.finding(ID, what, node.start, node.end, why=why, fix=fix)
 

@@ -318,3 +318,20 @@ def test_a_recording_rules_unit_is_that_of_its_expression(tmp_path):
 )
 def test_long_and_deep_expressions(told, expr):
     assert told("promql/counter", expr) == []
+
+
+@pytest.mark.parametrize(
+    ("expr", "why"),
+    [
+        ("x > 5 and up > 1", "the rule never does anything"),
+        ("sum(up > 1)", "the rule never does anything"),
+        ("x > 5 or up > 1", "this part of the expression decides nothing"),
+        ("x > 5 unless up > 1", "this part of the expression decides nothing"),
+        ("absent(up > 1)", "this part of the expression decides nothing"),
+        ("x > 5 or y > y", "this part of the expression decides nothing"),
+    ],
+)
+def test_what_is_never_true_may_be_a_part(anyone, expr, why):
+    rule = {"alert": "A", "expr": expr, "annotations": {"summary": "S"}}
+    (finding,) = [one for one in anyone.findings("promql/constant", rule) if "never true" in one.message]
+    assert finding.why == why
