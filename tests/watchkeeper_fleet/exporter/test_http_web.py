@@ -30,7 +30,9 @@ def openssl(folder: Path, *arguments: str) -> None:
 def sign(folder: Path, name: str, alternative: str, authority: str = "ca") -> None:
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     openssl(folder, "req", *new, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-    (folder / f"{name}.ext").write_text(f"subjectAltName={alternative}\n")
+    # Python 3.13 wants the identifiers.
+    identifiers = "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+    (folder / f"{name}.ext").write_text(f"subjectAltName={alternative}\n{identifiers}")
     ca = ("-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial")
     openssl(
         folder, "x509", "-req", "-in", f"{name}.csr", *ca, "-out", f"{name}.crt", "-days", "2",
@@ -45,8 +47,10 @@ def made(tmp_path_factory):
         pytest.skip("openssl is not here")
     folder = tmp_path_factory.mktemp("certificates")
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
+    uses = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
     for name in ("ca", "other"):
-        openssl(folder, "req", "-x509", *new, "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}")
+        out = ("-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}")
+        openssl(folder, "req", "-x509", *new, *uses, *out)
     sign(folder, "server", "DNS:localhost")
     sign(folder, "next", "DNS:localhost")
     sign(folder, "prometheus", "DNS:prometheus.example")
