@@ -63,6 +63,9 @@ def _may_fail(used: list[Use]) -> bool:
 
 
 def _without_braces(owner: str, text: Text) -> Iterator[Finding]:
+    count = text.value.count
+    if count("$") == count("{{ $labels.") + count("{{ $value "):  # as it mostly is, which is told faster
+        return
     for match in _PIECES.finditer(text.value):
         if match[1]:
             what = f"{owner}: {match[1]} stands outside of braces"
