@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from watchkeeper.names import milliseconds
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from watchkeeper.subject import Rule, Text
 
 ID = "policy/for"
+
+_length = lru_cache(maxsize=1024)(milliseconds)  # a handful of durations in thousands of rules
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -32,12 +35,12 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _of(rule: Rule, key: str, text: Text | None, limits: Limits) -> Iterator[Finding]:
-    length = milliseconds(text.value) if text else 0
+    length = _length(text.value) if text else 0
     if length is None:  # another check tells
         return
-    if limits.min and length < (milliseconds(limits.min) or 0):
+    if limits.min and length < (_length(limits.min) or 0):
         told, fix = f"less than {limits.min}", f"write {key}: {limits.min} or more"
-    elif limits.max and length > (milliseconds(limits.max) or 0):
+    elif limits.max and length > (_length(limits.max) or 0):
         told, fix = f"more than {limits.max}", f"write {key}: {limits.max} or less"
     else:
         return

@@ -1,5 +1,7 @@
 """What a team's policy asks, of definitions and of files."""
 
+import subprocess
+import sys
 from datetime import date
 
 import pytest
@@ -22,6 +24,16 @@ GOOD = {
     "labels": {"severity": "critical", "team": "sre"},
     "annotations": {"summary": "{{ $labels.instance }} is down"},
 }
+UNASKED = """
+import sys
+from types import SimpleNamespace
+from watchkeeper.checks import POLICY, run
+from watchkeeper.policy import Policy
+
+for policy in (None, Policy()):
+    list(run(SimpleNamespace(settings=SimpleNamespace(policy=policy), groups=()), POLICY))
+    print("watchkeeper.checks.policy_label" in sys.modules, end=" " if policy is None else "\\n")
+"""
 SUM = {"record": "job:up:sum", "expr": "sum by (job) (up)"}
 
 
@@ -54,6 +66,11 @@ def test_nothing_is_asked_by_itself(told):
     bad = {"alert": "x y", "expr": "sum(up)"}
     assert told(None, GOOD, SUM, bad) == []
     assert told(Policy(), GOOD, SUM, bad) == []
+
+
+def test_without_a_policy_its_checks_are_not_loaded():
+    done = subprocess.run([sys.executable, "-c", UNASKED], check=True, capture_output=True, text=True)
+    assert done.stdout == "False True\n"
 
 
 def test_labels(told):
