@@ -466,7 +466,7 @@ class ModelOutput(OrderedDict):
         [{"box": [1.0, 2.0]}] * 2000 + [{"box": [1.0, NAN]}],
         [1e308] * 3 + [math.inf],
     ],
-    ids=lambda bad: repr(bad)[:30],
+    ids=lambda bad: repr(bad)[:30].partition(" at 0x")[0],
 )
 def test_an_output_that_is_no_number_is_found(fleet, bad):
     assert fleet.monitor(lambda: bad, name="f")() is bad
@@ -498,7 +498,7 @@ loop.append(loop)
         iter([NAN]),
         ["x" * 10] * 100_000,
     ],
-    ids=lambda good: repr(good)[:30],
+    ids=lambda good: repr(good)[:30].partition(" at 0x")[0],
 )
 def test_an_output_of_numbers_is_let_be(fleet, good):
     assert fleet.monitor(lambda: good, name="f")() is good
