@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -59,6 +60,7 @@ class Children:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         child = subprocess.Popen(self.command(code), env=self.environment(**more), text=True, **pipes)
         try:
+            assert select.select([child.stdout], [], [], 60)[0], "it does not come up"
             assert child.stdout.readline() == "up\n"
             yield child
         finally:

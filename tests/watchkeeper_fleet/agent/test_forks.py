@@ -157,6 +157,8 @@ def test_multiprocessing(each, tmp_path, method):
 
 def test_a_preexec_function_and_a_fork_in_c(each):
     # Neither is a fork that Python's handlers see through: the first runs them between fork and exec, the second not.
+    # The interpreter's lock is held meanwhile (PyDLL), as where C code forks that Python called: forking without it can
+    # leave it in the hands of a thread that the child does not have, whatever is loaded.
     code = f"""
     {SET_UP}; {CUDA}; {FAST}
     {START}
@@ -165,7 +167,7 @@ def test_a_preexec_function_and_a_fork_in_c(each):
         warnings.simplefilter("ignore")
         subprocess.run(["true"], preexec_fn=lambda: None, check=True)
     subprocess.run(["true"], check=True)
-    pid = ctypes.CDLL(None).fork()
+    pid = ctypes.PyDLL(None).fork()
     if pid == 0:
         ready()
         with step(): pass
