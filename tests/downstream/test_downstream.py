@@ -191,7 +191,7 @@ def test_a_fault_is_told_with_its_place(acme, watchkeeper):
     run = watchkeeper(acme, "check")
     assert run.returncode == 1
     assert re.search(
-        rf'^monitoring/serving\.py:{line}: error\[promql/label\] .*did you mean "route"\?', run.stderr, re.MULTILINE
+        rf'^monitoring/serving\.py:{line}: error\[promql/label\] .*did you mean "route"\?', run.stdout, re.MULTILINE
     )
     assert watchkeeper(acme, "generate").returncode == 1
     assert changed(acme) == set()

@@ -31,7 +31,7 @@ _SAFE_BRANCH = rf"{_SAFE_SEQUENCE}(?:\((?:\?:)?{_SAFE_SEQUENCE}(?:\|{_SAFE_SEQUE
 _SAFE = rf"{_SAFE_BRANCH}(?:\|{_SAFE_BRANCH})*"
 _MAX_REPETITIONS = 3
 _MAX_SAFE_LENGTH = 1000
-_MAX_MEMORY = 64 << 20  # bytes
+_MAX_MEMORY = 256 << 20  # bytes, as where patterns are checked: what passes there is matched here
 
 
 class RegexError(ValueError):

@@ -209,7 +209,7 @@ def test_promtool_takes_the_configuration():
 
 
 def test_promtool_takes_the_configuration_of_pods():
-    binary = os.environ.get("WATCHKEEPER_PROMETHEUS3", "").replace("prometheus", "promtool")
+    binary = Path(os.environ.get("WATCHKEEPER_PROMETHEUS3") or "prometheus3").with_name("promtool")
     if not os.access(binary, os.X_OK):
         pytest.skip("Prometheus 3 is not here: name one in WATCHKEEPER_PROMETHEUS3")  # Debian's knows no Kubernetes
     done = subprocess.run(
