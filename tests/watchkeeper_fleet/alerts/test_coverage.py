@@ -14,9 +14,11 @@ ROOT = Path(__file__).parents[3]
 def test_every_alert_fires_in_one_test_and_is_silent_in_another():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--alert-coverage-fail"]
     here = Path(__file__)
+    # Those that hold the whole pack against others' evaluation assert no alert of their own, and take their time.
+    others = [f"--ignore={here.with_name(f'test_{name}.py')}" for name in ("server", "promtool", "compressed")]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     run = subprocess.run(
-        [*command, f"--ignore={here}", str(here.parent)],
+        [*command, f"--ignore={here}", *others, str(here.parent)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
