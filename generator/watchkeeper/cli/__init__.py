@@ -4,11 +4,20 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def main() -> None:
     """Run `watchkeeper`, or say which extra to install where click is missing."""
     gc.disable()  # a command makes large trees and ends: collecting finds nothing and takes a third of the time
     _open_closed_streams()
+    if _names_files(sys.argv[1:]):
+        from watchkeeper.cli.checking import run
+
+        _told(lambda: run(tuple(sys.argv[2:])))
+        return
     try:
         import click  # noqa: F401 - only asked whether it is there
     except ModuleNotFoundError:
@@ -17,11 +26,25 @@ def main() -> None:
         sys.exit(2)
     from watchkeeper.cli.app import app
 
+    _told(lambda: app(prog_name="watchkeeper"))
+
+
+def _names_files(arguments: list[str]) -> bool:
+    """Tell whether this is `check` with files that are there and no option: then click has nothing to read."""
+    names = arguments[1:]
+    return arguments[:1] == ["check"] and names != [] and all(n[:1] != "-" and os.path.lexists(n) for n in names)
+
+
+def _told(run: "Callable[[], object]") -> None:
+    """Run a command; tell of an interruption, and of an output that can't be written."""
     try:
         try:
-            app(prog_name="watchkeeper")
+            run()
         finally:
             sys.stdout.flush()  # here, where a full disk can still be told
+    except KeyboardInterrupt:
+        sys.stderr.write("\nAborted!\n")  # click's own word
+        sys.exit(1)
     except OSError as error:
         if error.filename is not None:  # no stream's
             raise

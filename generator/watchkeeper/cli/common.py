@@ -1,4 +1,4 @@
-"""What the verbs share: settings and definitions in, findings out."""
+"""What the verbs share: settings and definitions in, findings out. Without click, which some runs never need."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import date
 
     from watchkeeper.cache import Recorder
@@ -18,10 +16,6 @@ if TYPE_CHECKING:
     from watchkeeper.project import Project
     from watchkeeper.settings import Settings
     from watchkeeper.waivers import Waived
-
-definitions_option: Callable[..., Any] = click.option(
-    "--definitions", metavar="MODULE:PACK", help="The pack to read, instead of the one that pyproject.toml names."
-)
 
 
 def checked_project(
@@ -96,9 +90,10 @@ def report(findings: Sequence[Finding]) -> bool:
 
     colour = wants_colour(sys.stderr)
     for finding in findings:
-        click.echo(to_text(finding, colour=colour), err=True, color=colour)
+        sys.stderr.write(f"{to_text(finding, colour=colour)}\n")
     if findings:
-        click.echo(totals(findings), err=True)
+        sys.stderr.write(f"{totals(findings)}\n")
+    sys.stderr.flush()
     return any(finding.severity == "error" for finding in findings)
 
 
@@ -125,8 +120,10 @@ def track(items: Iterable[Any], what: str, number: int) -> Iterator[Any]:
     for done, item in enumerate(items):
         if terminal and time.monotonic() - start > 2:
             width = 30 * done // number
-            click.echo(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {done}/{number}", nl=False, err=True)
+            sys.stderr.write(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {done}/{number}")
+            sys.stderr.flush()
             shown = True
         yield item
     if shown:
-        click.echo("\r\x1b[K", nl=False, err=True, color=True)
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

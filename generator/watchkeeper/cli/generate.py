@@ -12,12 +12,12 @@ import click
 from watchkeeper.cli.common import (
     checked_project,
     counted,
-    definitions_option,
     read_settings,
     report,
     stop,
     wants_colour,
 )
+from watchkeeper.cli.options import definitions_option
 
 if TYPE_CHECKING:
     from pathlib import Path
