@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.cli import app as app_module
+
 DEFINITIONS = """
 from watchkeeper import Alert, Gauge, Group, Pack, Severity
 
@@ -270,3 +272,8 @@ def test_a_bug_of_ours_keeps_its_traceback(monkeypatch, tmp_path):
     with pytest.raises(KeyError):
         checked_project(Settings(root=tmp_path), "x:PACK", recorder, date(2027, 1, 1))
     recorder.stop()
+
+
+def test_the_help_says_of_each_verb_what_the_verb_says():
+    for name, (_, words) in app_module._VERBS.items():
+        assert app_module.app.get_command(None, name).get_short_help_str(200) == words

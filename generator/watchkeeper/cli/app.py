@@ -6,15 +6,37 @@ import click
 
 from watchkeeper._version import __version__
 
-# Module and command. The daemons are named and not imported: the tool knows nothing of what is watched with it.
+# Module, command, and what `--help` says of it, which would take loading them all. The daemons are named and not
+# imported: the tool knows nothing of what is watched with it.
 _VERBS = {
-    "check": "watchkeeper.cli.check:check",
-    "exporter": "watchkeeper_fleet.exporter.cli:exporter",
-    "generate": "watchkeeper.cli.generate:generate",
-    "import": "watchkeeper.cli.import_:import_",
-    "query": "watchkeeper.cli.query:query",
-    "spool": "watchkeeper_fleet.exporter.spool_cli:spool",
-    "test": "watchkeeper.cli.test:test",
+    "check": (
+        "watchkeeper.cli.check:check",
+        "Report all that is wrong with the definitions, or with files of rules, routes and dashboards.",
+    ),
+    "exporter": (
+        "watchkeeper_fleet.exporter.cli:exporter",
+        "Serve the metrics of this host's GPUs and torch processes to Prometheus.",
+    ),
+    "generate": (
+        "watchkeeper.cli.generate:generate",
+        "Write rules/, dashboards/ and runbooks/ from the definitions.",
+    ),
+    "import": (
+        "watchkeeper.cli.import_:import_",
+        "Turn rule files into Python definitions that render back to the same rules.",
+    ),
+    "query": (
+        "watchkeeper.cli.query:query",
+        "Evaluate PromQL on samples from files.",
+    ),
+    "spool": (
+        "watchkeeper_fleet.exporter.spool_cli:spool",
+        "Look into the folder in which the torch processes of this host report.",
+    ),
+    "test": (
+        "watchkeeper.cli.test:test",
+        "Run unit tests of rules, as promtool test rules does, in process.",
+    ),
 }
 
 
@@ -27,8 +49,13 @@ class _Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
         """Return a verb, None where there is none of that name."""
-        module, _, name = _VERBS.get(cmd_name, "").partition(":")
+        module, _, name = _VERBS.get(cmd_name, ("", ""))[0].partition(":")
         return getattr(import_module(module), name) if module else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        """Write the list of the verbs."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in _VERBS.items()])
 
 
 @click.group(

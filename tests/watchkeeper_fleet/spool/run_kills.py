@@ -1,9 +1,10 @@
-"""Kills writers at any point: `run_kills.py KILLS [SEED]`."""
+"""Kills writers at any point: `run_kills.py KILLS [SEED]`. One parent forks them, with torch loaded if it is there."""
 
 # ruff: noqa: T201  (a command prints)
 
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -15,6 +16,10 @@ from spool_kills import run
 
 def main(kills: int, seed: int) -> int:
     counts: Counter[str] = Counter()
+    if find_spec("torch"):
+        import torch
+
+        print(f"the parent has torch {torch.__version__}")
     begin = monotonic()
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         wrong = run(kills, seed, Path(folder), counts)
