@@ -55,7 +55,7 @@ TOOL = {
     "ruler.unit": "ruler engine promql read.loader yaml | findings ruler.arrays numpy",
     # Also behind `watchkeeper test`, which starts without the rest.
     "read.loader": "yaml",
-    "read": "dashboard_models drawn findings names promql proof read.loader subject variable_query | yaml",
+    "read": "dashboard_models drawn findings names promql proof read.loader subject variable_query walking | yaml",
     "read.alertmanager": "engine findings names promql proof read read.loader subject",
     "render": "contract findings model | runbook settings",
     "schemas": "findings | fastjsonschema jsonschema",
@@ -68,9 +68,10 @@ TOOL = {
     "files": "checks.__init__ findings project proof read sharing"
     " | contract pack read.alertmanager scopes settings subject waivers",
     "importing": "building checks.__init__ findings model pack promql read read.loader render subject waivers"
-    " | settings",
+    " walking | settings",
     "remembered": "states",
     "variable_query": "",
+    "walking": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
     "checks": "contract drawn engine findings model names project promql proof render ruler runbook schemas settings"
@@ -81,8 +82,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click findings | building cache changes checks checks.__init__ dependency engine files importing"
-    " load output project promql read remembered reports ruler ruler.unit settings spread waivers",
+    "cli": "_version click findings walking | building cache changes checks checks.__init__ dependency"
+    " engine files importing load output project promql read remembered reports ruler ruler.unit settings spread waivers",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from watchkeeper.cli.common import counted, wants_colour
+from watchkeeper.walking import walk
 
 if TYPE_CHECKING:
     import re
@@ -98,17 +99,11 @@ def _files(paths: Sequence[str]) -> Iterator[str]:
         if not os.path.isdir(path):  # noqa: PTH112 - pathlib is slow to load
             yield path
             continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_foreign(folder, name))
-            for name in sorted(names):
+        for folder, names in walk(path):
+            for name in names:
                 file = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118
                 if name.endswith(_SUFFIXES) and _looks_like_test(file):
                     yield file
-
-
-def _is_foreign(folder: str, name: str) -> bool:
-    """Whether a folder holds other people's files: a virtual environment, or what npm brings."""
-    return name == "node_modules" or os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
 
 
 def _looks_like_test(path: str) -> bool:

@@ -21,6 +21,7 @@ from watchkeeper.read.loader import is_merge
 from watchkeeper.read.rules import rule_groups
 from watchkeeper.read.source import Span
 from watchkeeper.waivers.held import apply, of_definitions
+from watchkeeper.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,14 +105,8 @@ def _below(top: str) -> Iterator[tuple[str, bool]]:
     if not Path(top).is_dir():
         yield top, True
         return
-    for folder, folders, files in os.walk(top):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_foreign(folder, name))
-        yield from ((str(Path(folder, name)), False) for name in sorted(files) if Path(name).suffix in _SUFFIXES)
-
-
-def _is_foreign(folder: str, name: str) -> bool:
-    """Tell whether a folder holds other people's files: a virtual environment, or what npm brings."""
-    return name == "node_modules" or Path(folder, name, "pyvenv.cfg").exists()
+    for folder, files in walk(top):
+        yield from ((str(Path(folder, name)), False) for name in files if Path(name).suffix in _SUFFIXES)
 
 
 def _read(file: File, *, named: bool) -> tuple[list[Group], list[Finding]]:

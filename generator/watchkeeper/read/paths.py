@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from watchkeeper.read.files import STANDARD_INPUT, Unreadable
+from watchkeeper.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,10 +40,9 @@ class Paths:
             if name == STANDARD_INPUT or not os.path.isdir(name):  # noqa: PTH112 - pathlib is slow to load
                 yield name, True
                 continue
-            for folder, folders, files in os.walk(name, onerror=self._unlisted):  # links are not followed: no loop
+            for folder, files in walk(name, self._unlisted):
                 self.folders.append(folder)
-                folders[:] = sorted(one for one in folders if not one.startswith(".") and not _is_foreign(folder, one))
-                for file in sorted(files):
+                for file in files:
                     if file.endswith(SUFFIXES) and not file.startswith("."):
                         yield os.path.normpath(os.path.join(folder, file)), False  # noqa: PTH118 - as above
 
@@ -51,11 +51,6 @@ class Paths:
 
         reason = f"the folder can't be listed: {error.strerror}"
         self.findings.append(Unreadable(reason, Place(os.fspath(error.filename))).finding)
-
-
-def _is_foreign(folder: str, name: str) -> bool:
-    """Tell whether a folder holds other people's files: a virtual environment, or what npm brings."""
-    return name == "node_modules" or os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
 
 
 def _same(name: str, inodes: dict[tuple[int, int], list[str]]) -> str:
