@@ -82,8 +82,8 @@ TOOL = {
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
-    "cli": "_version click findings walking | building cache changes checks checks.__init__ dependency"
-    " engine files importing load output project promql read remembered reports ruler ruler.unit settings spread waivers",
+    "cli": "_version click findings walking | building cache changes checks checks.__init__ dependency engine"
+    " files importing load output project promql read remembered reports ruler ruler.unit settings spread waivers",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.
