@@ -283,13 +283,12 @@ def test_a_head_without_end_is_cut_off():
 )
 def test_nonsense_hurts_nobody(sent, caplog):
     with serving() as server:
-        with socket.create_connection(server.addresses[0]) as client:
-            try:
-                client.sendall(sent)
+        # It may have answered and gone before all is sent.
+        with socket.create_connection(server.addresses[0]) as client, contextlib.suppress(ConnectionError):
+            client.sendall(sent)
+            with contextlib.suppress(OSError):  # ENOTCONN, which is no ConnectionError
                 client.shutdown(socket.SHUT_WR)
-                assert b"Traceback" not in read_all(client)
-            except ConnectionError:
-                pass
+            assert b"Traceback" not in read_all(client)
         good = connection(server)
         assert ask(good).status == 200
         good.close()
