@@ -88,6 +88,12 @@ def build(
         documents=tuple(documents),
         files=files,
     )
+    if settings.outputs:
+        from watchkeeper import outputs  # which most have none of
+
+        more, found = outputs.files(outputs.Made(pack, settings, files, tuple(documents)), settings.outputs)
+        whole = replace(whole, files=files | more)
+        findings += found
     findings += run(whole, WHOLE)
     return whole, sort(_plainest(findings))
 

@@ -33,7 +33,7 @@ OURS = {
     "rules": (".yaml",),
     "dashboards": (".json",),
     "runbooks": (".md",),
-    "deploy": (".yaml", ".yml", ".json", ".service", ".timer"),
+    "deploy": (".yaml", ".yml", ".json", ".tmpl"),
 }
 
 _NAME = re.compile(r"[^\0-\x1f\x7f\ud800-\udfff]+")

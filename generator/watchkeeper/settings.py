@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.findings import Finding, Place, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from watchkeeper.policy import Policy
@@ -46,6 +47,7 @@ class Settings:
     that may own an alert, empty for any. `runbook_url`: where runbook pages are, `{runbook}` in it stands for the name
     of the page, else the name is put behind. `grafana_url`: where Grafana is, for links from alerts to panels. Without
     a URL, or with an empty one, alerts carry no such link. `policy`: the team's own rules for rules, None without any.
+    `outputs`: what else is written, below deploy/, with the options of each kind.
     """
 
     root: Path
@@ -55,6 +57,7 @@ class Settings:
     grafana_url: str = ""
     targets: Targets = field(default_factory=Targets)
     policy: Policy | None = None
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
     def runbook(self, name: str) -> str:
         """Return the address of a runbook page, empty where none is configured."""
@@ -131,6 +134,10 @@ class _Reader:
                 from watchkeeper import policy  # which most have none of
 
                 values[key] = policy.read(value, self.fault)
+            elif key == "outputs":
+                from watchkeeper import outputs  # which most have none of
+
+                values[key] = outputs.read(value, self.fault)
             elif key == "teams":
                 if isinstance(value, list) and all(isinstance(team, str) for team in value):
                     values[key] = tuple(value)

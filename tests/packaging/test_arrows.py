@@ -40,7 +40,9 @@ TOOL = {
     "discovery": "contract model",
     "pack": "contract discovery fields findings model runbook | render",
     "policy": "findings names | promql",
-    "settings": "findings | policy tomli",
+    # The kinds are named, and loaded when they are wanted.
+    "outputs": "findings | model pack settings",
+    "settings": "findings | outputs policy tomli",
     "load": "fields findings model pack",
     "output": "findings",
     "states": "",
@@ -63,7 +65,8 @@ TOOL = {
     # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.
     "checks.__init__": "| findings project",
     "project": "| model pack proof read render settings subject",
-    "building": "findings load proof project render subject variable_query checks.__init__ | model pack settings",
+    "building": "findings load proof project render subject variable_query checks.__init__"
+    " | model outputs pack settings",
     "sharing": "checks.__init__ findings spread | project subject",
     "files": "checks.__init__ findings project proof read sharing"
     " | contract pack read.alertmanager scopes settings subject waivers",
