@@ -99,9 +99,10 @@ class Alert:
     """An alerting rule, with what a person needs when it fires.
 
     `for_`, `keep_firing_for`: Prometheus durations such as `5m`. `team` owns it. `priority`: an optional label such as
-    `P1`. `summary` and `description` are annotations in Prometheus' template language. `runbook` is its page's name.
-    `panel` is `dashboard uid/panel key`, only needed where more than one panel names the alert. `labels` and
-    `annotations` are added to those that the other fields make. `waivers` are the findings that may stay.
+    `P1`. `summary`, `description` and `reason`, the values that fired, are annotations in Prometheus' template
+    language. `runbook` is its page's name. `panel` is `dashboard uid/panel key`, only needed where more than one panel
+    names the alert. `labels` and `annotations` are added to those that the other fields make. `waivers` are the
+    findings that may stay.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Alert:
     team: str = field(kw_only=True)
     summary: str = field(kw_only=True)
     description: str = field(default="", kw_only=True)
+    reason: str = field(default="", kw_only=True)
     runbook: str = field(default="", kw_only=True)
     for_: str = field(default="", kw_only=True)
     keep_firing_for: str = field(default="", kw_only=True)
@@ -121,8 +123,8 @@ class Alert:
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        hold(self, name=text, expr=_promql, severity=_severity, team=text, summary=text, description=text, runbook=text)
-        hold(self, for_=duration, keep_firing_for=duration, priority=text, panel=text)
+        hold(self, name=text, expr=_promql, severity=_severity, team=text, summary=text, description=text, reason=text)
+        hold(self, runbook=text, for_=duration, keep_firing_for=duration, priority=text, panel=text)
         hold(self, labels=texts_by_name, annotations=texts_by_name, waivers=_waivers)
 
     @property

@@ -60,6 +60,7 @@ def test_a_rule_file(tmp_path):
                 priority="P1",
                 summary="{{ $labels.instance }} is down",
                 description="It's: down",
+                reason="up={{ $value }}",
                 runbook="target-down",
                 labels={"extra": "1"},
                 annotations={"more": "text"},
@@ -102,6 +103,7 @@ groups:
     annotations:
       summary: '{{ $labels.instance }} is down'
       description: 'It''s: down'
+      reason: up={{ $value }}
       runbook_url: https://wiki.example.com/target-down
       dashboard_url: https://grafana.example.com/d/targets?viewPanel=panel-42
       more: text

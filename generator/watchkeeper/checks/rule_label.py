@@ -42,6 +42,7 @@ def _annotations(alert: Alert, *, is_drawn: bool) -> tuple[str, ...]:
     made = {
         "summary": alert.summary,
         "description": alert.description,
+        "reason": alert.reason,
         "runbook_url": alert.runbook,
         "dashboard_url": is_drawn,
     }

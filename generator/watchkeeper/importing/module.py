@@ -23,7 +23,7 @@ _WAIVED = "WAIVED"  # the constant for what is waived in the whole file
 _SEVERITIES = {str(severity): f"Severity.{severity.name}" for severity in Severity}
 # Labels and annotations that are fields of an alert; an empty one stays what it is, for a field says nothing then.
 _LABELS = ("severity", "priority", "team")
-_ANNOTATIONS = ("summary", "description")
+_ANNOTATIONS = ("summary", "description", "reason")
 
 
 def module(file: File, groups: Sequence[Group], comments: Sequence[Comment], origin: str) -> str:

@@ -55,6 +55,7 @@ def rule_data(rule: Rule, settings: Settings, panel_of: PanelOf) -> dict[str, An
     made = {
         "summary": rule.summary,
         "description": rule.description,
+        "reason": rule.reason,
         "runbook_url": settings.runbook(rule.runbook),
         "dashboard_url": settings.panel(*panel_of[rule.name]) if rule.name in panel_of else "",
     }

@@ -4,6 +4,7 @@ from watchkeeper import Alert, Group, Severity
 from watchkeeper_fleet.metrics.trunk import JOBS_FAILING, LAST_SUCCESS
 
 THREE_IN_A_ROW = JOBS_FAILING.where(commits="3")
+FAILING = "Number_of_jobs_Failing={{ $value }}"
 
 BROKEN = Alert(
     "TrunkBroken",
@@ -15,6 +16,7 @@ BROKEN = Alert(
     team="pytorch-dev-infra",
     summary="{{ $value | humanize }} blocking jobs of {{ $labels.repository }} are red for 3 commits in a row",
     description="Detects when viable/strict blocking jobs on {{ $labels.branch }} have been failing.",
+    reason=FAILING,
     runbook="trunk-broken",
 )
 
@@ -31,6 +33,7 @@ BADLY_BROKEN = Alert(
         "Detects when many viable/strict blocking jobs on {{ $labels.branch }} have been failing, "
         "which usually indicates an infrastructure failure."
     ),
+    reason=FAILING,
     runbook="trunk-badly-broken",
 )
 

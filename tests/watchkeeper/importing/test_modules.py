@@ -99,7 +99,15 @@ DURATIONS = st.sampled_from(["5m", "1h30m", "0s", "90s"])
 LABELS = st.dictionaries(NAMES.filter(lambda name: name != "__name__"), TEXTS, max_size=3)
 OURS = st.fixed_dictionaries({}, optional={"severity": TEXTS, "team": TEXTS, "priority": TEXTS, "x": TEXTS})
 TOLD = st.fixed_dictionaries(
-    {}, optional={"summary": TEXTS, "description": TEXTS, "runbook_url": TEXTS, "dashboard_url": TEXTS, "x": TEXTS}
+    {},
+    optional={
+        "summary": TEXTS,
+        "description": TEXTS,
+        "reason": TEXTS,
+        "runbook_url": TEXTS,
+        "dashboard_url": TEXTS,
+        "x": TEXTS,
+    },
 )
 ALERTS = st.fixed_dictionaries(
     {"alert": NAMED, "expr": EXPRESSIONS},
