@@ -65,7 +65,7 @@ TOOL = {
     # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.
     "checks.__init__": "| findings project",
     "project": "| model pack proof read render settings subject",
-    "building": "findings load proof project render subject variable_query checks.__init__"
+    "building": "findings load proof project render sharing subject variable_query checks.__init__"
     " | model outputs pack settings",
     "sharing": "checks.__init__ findings spread | project subject",
     "files": "checks.__init__ findings project proof read sharing"
@@ -99,6 +99,9 @@ FLEET = {
     "exporter.cli": "click | exporter",
     "exporter.spool_cli": "click exporter.cli | spool watchkeeper.findings",
     "exporter": "watchkeeper._version watchkeeper.contract metrics metrics.agent spool | bcrypt pynvml yaml",
+    "github": "",
+    "trunk.cli": "click exporter.cli | exporter github trunk",
+    "trunk": "exporter github metrics watchkeeper._version watchkeeper.contract",
     "alerts": "watchkeeper.__init__ metrics metrics.agent",
     "dashboards": "watchkeeper.contract watchkeeper.dashboards watchkeeper.render metrics metrics.agent alerts"
     " | watchkeeper.__init__",
