@@ -7,7 +7,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.checks import PARTS, WHOLE, run
+from watchkeeper.checks import PARTS, RULES, WHOLE, run
 from watchkeeper.findings import Finding, Place, sort
 from watchkeeper.load import explain, foreign
 from watchkeeper.project import Project, panels_of
@@ -16,6 +16,7 @@ from watchkeeper.render.grafana import Rendered, to_classic, to_text
 from watchkeeper.render.grafana.context import items, sub
 from watchkeeper.render.rules import rule_file, to_yaml
 from watchkeeper.render.runbooks import page
+from watchkeeper.sharing import run_on_rules
 from watchkeeper.subject import Expression, Group, Rule, Text, Written
 from watchkeeper.variable_query import variable_query
 
@@ -73,13 +74,13 @@ def build(
         document = rule_file(definition, settings, panel_of)
         name = f"rules/{definition.name}.yaml"
         group = _group(definition, document["groups"][0], name)
-        rules = tuple(rule.expression for rule in group.rules)
-        findings += run(replace(whole, expressions=rules, groups=(group,)), PARTS)
-        expressions += rules if keep else ()
         groups.append(group)
         documents.append((definition, document))
         files[name] = to_yaml(document, _header(definition))
     files |= _runbooks(pack, settings, panel_of)
+    rules = tuple(rule.expression for group in groups for rule in group.rules)
+    findings += run_on_rules(replace(whole, expressions=rules, groups=tuple(groups)), RULES, ())
+    expressions += rules if keep else ()
     whole = replace(
         whole,
         dashboards=tuple(dashboards),
@@ -88,6 +89,13 @@ def build(
         documents=tuple(documents),
         files=files,
     )
+    if pack.routing:
+        from watchkeeper import routed  # which most have none of
+
+        config, found = routed.read(pack.routing)
+        files |= routed.files(pack.routing, settings)
+        findings += found
+        whole = replace(whole, alertmanagers=(config,) if config else ())
     if settings.outputs:
         from watchkeeper import outputs  # which most have none of
 
