@@ -46,8 +46,9 @@ class Settings:
     `root`: the folder of pyproject.toml; generated files go below it. `definitions`: `module:PACK`. `teams`: the teams
     that may own an alert, empty for any. `runbook_url`: where runbook pages are, `{runbook}` in it stands for the name
     of the page, else the name is put behind. `grafana_url`: where Grafana is, for links from alerts to panels. Without
-    a URL, or with an empty one, alerts carry no such link. `policy`: the team's own rules for rules, None without any.
-    `outputs`: what else is written, below deploy/, with the options of each kind.
+    a URL, or with an empty one, alerts carry no such link. `timezone`: of the times on a page, such as `Europe/Paris`;
+    UTC where it is empty, and where Alertmanager is too old for it. `policy`: the team's own rules for rules, None
+    without any. `outputs`: what else is written, below deploy/, with the options of each kind.
     """
 
     root: Path
@@ -55,6 +56,7 @@ class Settings:
     teams: tuple[str, ...] = ()
     runbook_url: str = ""
     grafana_url: str = ""
+    timezone: str = ""
     targets: Targets = field(default_factory=Targets)
     policy: Policy | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
@@ -147,6 +149,10 @@ class _Reader:
                 self.fault("settings/value", f"{key} must be a string, not {value!r}")
             elif value and key.endswith("_url") and not re.match(r"(?i:https?)://\S+\Z", value):
                 self.fault("settings/value", f'{key} is not an address: "{value}"', "write https://host/path")
+            elif key == "timezone" and not _is_zone(value):
+                self.fault(
+                    "settings/value", f'timezone is no time zone: "{value}"', 'write timezone = "America/Los_Angeles"'
+                )
             else:
                 values[key] = value
         if self.findings:
@@ -176,3 +182,13 @@ class _Reader:
 
     def fault(self, check: str, message: str, fix: str = "") -> None:
         self.findings.append(Finding(check, f"[tool.watchkeeper] {message}", Place(str(self.path)), fix=fix))
+
+
+def _is_zone(name: str) -> bool:
+    """Return whether it is empty, or a zone of the database of time zones; of the form of one where there is none."""
+    import zoneinfo
+
+    known = zoneinfo.available_timezones()
+    return not name or (
+        name in known if known else re.fullmatch(r"[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*)*", name) is not None
+    )

@@ -19,6 +19,7 @@ def test_everything(tmp_path):
         teams = ["sre", "ml"]
         runbook_url = "https://wiki.example.com/{runbook}.html"
         grafana_url = "https://grafana.example.com/"
+        timezone = "Europe/Paris"
         targets = {prometheus = "3.5", grafana = "v13.0.1"}
         """,
     )
@@ -28,6 +29,7 @@ def test_everything(tmp_path):
         teams=("sre", "ml"),
         runbook_url="https://wiki.example.com/{runbook}.html",
         grafana_url="https://grafana.example.com/",
+        timezone="Europe/Paris",
         targets=Targets(prometheus=(3, 5), grafana=(13, 0)),
     )
     assert settings.runbook("x") == "https://wiki.example.com/x.html"
@@ -67,6 +69,10 @@ def test_none_at_all(tmp_path):
         (
             "[tool.watchkeeper]\ngrafana_url = 'grafana'",
             ['[tool.watchkeeper] grafana_url is not an address: "grafana"'],
+        ),
+        (
+            "[tool.watchkeeper]\ntimezone = 'PST or so\"'",
+            ['[tool.watchkeeper] timezone is no time zone: "PST or so""'],
         ),
         ("[tool.watchkeeper]\ntargets = 3", ["[tool.watchkeeper] targets must be a table"]),
         (
