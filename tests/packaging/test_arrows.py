@@ -99,7 +99,7 @@ FLEET = {
     "exporter.cli": "click | exporter",
     "exporter.spool_cli": "click exporter.cli | spool watchkeeper.findings",
     "exporter": "watchkeeper._version watchkeeper.contract metrics metrics.agent spool | bcrypt pynvml yaml",
-    "github": "",
+    "github": "watchkeeper._version watchkeeper.findings",
     "trunk.cli": "click exporter.cli | exporter github trunk",
     "trunk": "exporter github metrics watchkeeper._version watchkeeper.contract",
     "alerts": "watchkeeper.__init__ metrics metrics.agent",
