@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.contract import Metric
 from watchkeeper.model import Alert, Group, Recording
+from watchkeeper.routing import Routing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    Definition = Metric | Group | Alert | Recording
+    Definition = Metric | Group | Alert | Recording | Routing
 
 # What makes a dict a dashboard, and not what some helper of the same name needs.
 _MEMBERS = {"uid", "title", "panels", "rows"}
@@ -82,7 +83,7 @@ def taken(module: ModuleType, all_modules: Sequence[ModuleType]) -> tuple[list[D
 
 def _definitions(value: Any, module: ModuleType, seen: set[int]) -> Iterator[Definition]:
     """Yield the value if it is a definition, or those in it if it is a container, or a class of the module."""
-    if isinstance(value, (Metric, Group, Alert, Recording)):
+    if isinstance(value, (Metric, Group, Alert, Recording, Routing)):
         yield value
         return
     inner: Iterable[Any]

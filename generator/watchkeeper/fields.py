@@ -55,7 +55,9 @@ def hold(definition: object, **forms: Form) -> None:
 
 
 def _owner(definition: object, field: str) -> str:
-    kind = {"Recording": "recording rule"}.get(type(definition).__name__, type(definition).__name__.lower())
+    kind = {"Recording": "recording rule", "TimeInterval": "time interval"}.get(
+        type(definition).__name__, type(definition).__name__.lower()
+    )
     name = "" if field == "name" else getattr(definition, "name", "")
     return f"{kind} {name}" if name else kind
 
@@ -146,6 +148,17 @@ def several(*classes: type, what: str = "") -> Form:
             if not isinstance(item, classes):
                 raise Unfit(f"must hold {kinds} only, not {_kind(item)}")
         return items
+
+    return form
+
+
+def one(cls: type) -> Form:
+    """Return the form of an object of this class."""
+
+    def form(value: object) -> object:
+        if isinstance(value, cls):
+            return value
+        raise Unfit(f"must be a {cls.__name__}, not {_kind(value)}")
 
     return form
 

@@ -36,7 +36,7 @@ class _NoPack:
 
     metrics = groups = rules = dashboards = ()
     alerts: Mapping[str, Any] = {}
-    runbooks = None
+    runbooks = routing = None
 
 
 class Contents:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.contract import Metric
 from watchkeeper.discovery import modules, taken
-from watchkeeper.fields import fit, hold, names, optional, several, text, texts_by_name
+from watchkeeper.fields import fit, hold, names, one, optional, several, text, texts_by_name
 from watchkeeper.findings import Place, caller, nearest
 from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
+from watchkeeper.routing import Routing
 from watchkeeper.runbook import PageError, Runbook, read_pages
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Pack:
 
     `target_labels` are what the scrape configuration puts on every series, such as `job` and `instance`.
     `loose` are rules that a module made and put in no group, which is a finding. `runbooks` are the alerts' pages; None
-    where pages are kept elsewhere and can't be checked.
+    where pages are kept elsewhere and can't be checked. `routing` says who is told of the alerts, None where that is
+    kept elsewhere.
     """
 
     metrics: tuple[Metric, ...] = ()
@@ -45,18 +47,19 @@ class Pack:
     runbooks: tuple[Runbook, ...] | None = None
     removed: tuple[Removed, ...] = ()
     loose: tuple[Rule, ...] = ()
+    routing: Routing | None = None
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         hold(self, metrics=several(Metric), groups=several(Group), dashboards=several(object, what="dashboards"))
         hold(self, target_labels=names, runbooks=optional(several(Runbook)))
-        hold(self, removed=several(Removed), loose=several(Alert, Recording))
+        hold(self, removed=several(Removed), loose=several(Alert, Recording), routing=optional(one(Routing)))
 
     @classmethod
     def discover(
         cls, *packages: str, target_labels: tuple[str, ...] = ("job", "instance"), runbooks: str | None = None
     ) -> Pack:
-        """Return a pack of what the modules of these packages made: metrics, groups, dashboards.
+        """Return a pack of what the modules of these packages made: metrics, groups, dashboards, the routing.
 
         Definitions may also stand in a list, a tuple, a dict or a class. A dashboard is what has a name that starts
         with `dashboard` or ends in `_dashboard`: a function of the pack, a dict, an object that becomes JSON. What a
@@ -65,7 +68,7 @@ class Pack:
 
         Raises:
             ImportError: a package does not exist, or a module fails to import.
-            DefinitionError: a name that no package can have, or a runbook page that can't be read.
+            DefinitionError: a name that no package can have, a runbook page that can't be read, or a second routing.
         """
         place = caller()
         fit("Pack.discover", "packages", packages, names)
@@ -78,6 +81,7 @@ class Pack:
         groups: list[Group] = []
         rules: list[Rule] = []
         dashboards: list[Dashboard] = []
+        routings: list[Routing] = []
         used: list[tuple[set[int], set[tuple[type, str]]]] = []
         found = list(modules(packages))
         for module in found:
@@ -85,6 +89,7 @@ class Pack:
             metrics += [one for one in made if isinstance(one, Metric)]
             rules += [one for one in made if isinstance(one, (Alert, Recording))]
             dashboards += drawn
+            routings += [one for one in made if isinstance(one, Routing)]
             groups += (own := [one for one in made if isinstance(one, Group)])
             used.append((held, {(type(rule), rule.name) for group in own for rule in group.rules}))
         grouped = {id(rule) for group in groups for rule in group.rules}
@@ -105,6 +110,7 @@ class Pack:
             target_labels=target_labels,
             runbooks=pages,
             loose=tuple(rule for rule in _once(rules) if is_loose(rule)),
+            routing=_only(routings),
             place=place,
         )
 
@@ -121,13 +127,15 @@ class Pack:
     def add(self, *definitions: Metric | Group | Pack | Dashboard) -> Pack:
         """Return the pack with more metrics, groups, dashboards, or all of another pack.
 
+        The routing of another pack is taken where this one has none.
+
         Raises:
             DefinitionError: a rule that is in no group, or what is none of these.
         """
         place = caller()
         metrics, groups, dashboards = list(self.metrics), list(self.groups), list(self.dashboards)
         runbooks, removed, loose = self.runbooks, self.removed, self.loose
-        target_labels = self.target_labels
+        target_labels, routing = self.target_labels, self.routing
         for definition in definitions:
             if isinstance(definition, Pack):
                 metrics += definition.metrics
@@ -136,6 +144,7 @@ class Pack:
                 removed += definition.removed
                 loose += definition.loose
                 target_labels += definition.target_labels
+                routing = routing or definition.routing
                 known = runbooks is not None and definition.runbooks is not None
                 runbooks = (*runbooks, *definition.runbooks) if known else None  # type: ignore[misc]
             elif isinstance(definition, Metric):
@@ -164,7 +173,12 @@ class Pack:
             runbooks=runbooks,
             removed=removed,
             loose=loose,
+            routing=routing,
         )
+
+    def with_routing(self, routing: Routing | None) -> Pack:
+        """Return the pack with this routing in place of its own; None where it is kept elsewhere."""
+        return dataclasses.replace(self, routing=fit("Pack.with_routing", "routing", routing, optional(one(Routing))))
 
     def without(self, name: str, *, reason: str) -> Pack:
         """Return the pack without the rule, group or dashboard (by its uid) of that name. The reason is for the reader.
@@ -256,6 +270,15 @@ class Pack:
 
 def _can_be_json(value: object) -> bool:
     return hasattr(value, "to_json_data") or hasattr(value, "to_json")
+
+
+def _only(routings: list[Routing]) -> Routing | None:
+    """Return the one routing that there is: a second would be another Alertmanager's."""
+    for other in routings[1:]:
+        if other is not routings[0]:
+            what = f"there is a routing already, made at {routings[0].place}"
+            raise DefinitionError(what, other.place, "keep one of them, or make a pack of each with Pack.with_routing")
+    return routings[0] if routings else None
 
 
 def _once(items: list[Any]) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ PACK = Pack.discover(
     "watchkeeper_fleet.metrics",
     "watchkeeper_fleet.alerts",
     "watchkeeper_fleet.dashboards",
+    "watchkeeper_fleet.routing",
     target_labels=TARGET_LABELS,
     runbooks="watchkeeper_fleet.runbooks",
 )

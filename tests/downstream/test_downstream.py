@@ -18,7 +18,7 @@ from watchkeeper_fleet.pack import PACK as FLEET
 
 ROOT = Path(__file__).parents[2]
 ACME = Path(__file__).parent / "acme"
-FOLDERS = ("rules", "dashboards", "runbooks")
+FOLDERS = ("rules", "dashboards", "runbooks", "deploy")
 
 pytestmark = pytest.mark.slow
 
@@ -148,6 +148,11 @@ def test_its_runbooks_tell_its_own_teams_and_thresholds(acme):
     pages = {path.stem: path.read_text() for path in acme.glob("runbooks/*.md")}
     assert "Tell acme-platform;" in pages["gpu-too-hot"]
     assert "takes more than 2 s, for 5m by now" in pages["acme-route-slow"]
+
+
+def test_its_routing_is_its_own(acme):
+    data = yaml.safe_load((acme / "deploy/alertmanager/alertmanager.yaml").read_text())
+    assert [one["name"] for one in data["receivers"]] == ["pager", "platform-pager", "channel", "heartbeat", "nobody"]
 
 
 def test_a_hand_edit_is_not_overwritten(acme, watchkeeper):

@@ -37,8 +37,9 @@ TOOL = {
     "reports": "_version checks.__init__ findings | waivers",
     "model": "contract fields findings waivers | promql",
     "runbook": "fields findings",
-    "discovery": "contract model",
-    "pack": "contract discovery fields findings model runbook | render",
+    "discovery": "contract model routing",
+    "routing": "contract fields findings model",
+    "pack": "contract discovery fields findings model routing runbook | render",
     "policy": "findings names | promql",
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
@@ -59,14 +60,15 @@ TOOL = {
     "read.loader": "yaml",
     "read": "dashboard_models drawn findings names promql proof read.loader subject variable_query walking | yaml",
     "read.alertmanager": "engine findings names promql proof read read.loader subject",
-    "render": "contract findings model | runbook settings",
+    "render": "contract findings model routing | runbook settings",
+    "routed": "read read.alertmanager render | findings proof routing settings",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
     # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.
     "checks.__init__": "| findings project",
     "project": "| model pack proof read render settings subject",
     "building": "findings load proof project render sharing subject variable_query checks.__init__"
-    " | model outputs pack settings",
+    " | model outputs pack routed settings",
     "sharing": "checks.__init__ findings spread | project subject",
     "files": "checks.__init__ findings project proof read sharing"
     " | contract pack read.alertmanager scopes settings subject waivers",
@@ -78,7 +80,7 @@ TOOL = {
     "dashboard_models": "",
     "drawn": "dashboard_models",
     "checks": "contract drawn engine findings model names project promql proof render ruler runbook schemas settings"
-    " subject | policy read",
+    " subject | policy read routing",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
     # What only pytest loads, by way of the plugin.
@@ -108,6 +110,7 @@ FLEET = {
     "incidents": "watchkeeper.engine metrics metrics.agent",
     "runbooks": "",
     "pack": "watchkeeper.__init__ metrics",
+    "routing": "watchkeeper.__init__ watchkeeper.routing",
 }
 
 TABLES = {"watchkeeper": TOOL, "watchkeeper_fleet": FLEET}

@@ -118,6 +118,7 @@ PACK = (
     "alert_panel",
     "dashboard_uid",
     "dashboard_title",
+    "routing_feature",
     "text_unicode",
 )
 

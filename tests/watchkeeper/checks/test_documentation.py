@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper import Alert, Counter, Gauge, Group, Histogram, Info, Metric, Pack, Recording, Runbook, Severity, not_
+from watchkeeper import (
+    Alert,
+    Counter,
+    Gauge,
+    Group,
+    Histogram,
+    Info,
+    Metric,
+    Pack,
+    Recording,
+    Runbook,
+    Severity,
+    not_,
+    routing,
+)
 from watchkeeper import checks as checks_package
 from watchkeeper.building import build
 from watchkeeper.files import check, read, waivers
@@ -48,6 +62,7 @@ def findings_of_definitions(example, folder):
     names = {
         "Alert": Alert, "Counter": Counter, "Gauge": Gauge, "Group": Group, "Histogram": Histogram, "Info": Info,
         "Recording": Recording, "Severity": Severity, "Waiver": Waiver, "not_": not_, "__name__": "example",
+        **{name: getattr(routing, name) for name in routing.__all__},
     }  # fmt: skip
     exec(compile(example, "example.py", "exec"), names)
     made = [value for value in names.values() if getattr(value, "place", None)]
@@ -60,6 +75,7 @@ def findings_of_definitions(example, folder):
         groups=groups,
         dashboards=tuple(value for name, value in names.items() if name.endswith("dashboard")),
         loose=tuple(value for value in made if isinstance(value, (Alert, Recording)) and id(value) not in grouped),
+        routing=next((value for value in made if isinstance(value, routing.Routing)), None),
     )
     targets = {key: tuple(map(int, version.split("."))) for key, version in names.get("targets", {}).items()}
     _, found = build(pack, Settings(root=folder, targets=Targets(**targets)))

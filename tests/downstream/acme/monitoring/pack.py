@@ -1,6 +1,7 @@
 """Acme's pack: the fleet's, less what does not fit, with what Acme adds."""
 
 from monitoring.oncall import PLATFORM, TEAM
+from monitoring.routing import ROUTING
 from watchkeeper import Alert, Gauge, Group, Pack, Severity
 from watchkeeper_fleet.metrics.exporter import GPU_FREE
 from watchkeeper_fleet.pack import PACK as FLEET
@@ -64,4 +65,5 @@ PACK = (
     .replace("gpu_memory", interval="1m")
     .add(Pack.discover("monitoring.serving", runbooks="monitoring.runbooks"))
     .add(DEVICES, SPARE, spare_dashboard)
+    .with_routing(ROUTING)
 )
