@@ -74,11 +74,12 @@ def exporter(
     """Serve the metrics of this host's GPUs and torch processes to Prometheus."""
     import gc
 
-    from watchkeeper_fleet.exporter.daemon import CannotListen, Options, run
+    from watchkeeper_fleet.exporter.daemon import Options, run
+    from watchkeeper_fleet.exporter.service import CannotListen
     from watchkeeper_fleet.exporter.webconfig import WebConfigError
 
     gc.enable()  # other verbs end before there is anything to collect
-    host, port = _address(listen)
+    host, port = address(listen, PORT)
     if state is None and (folder := os.environ.get("STATE_DIRECTORY")):
         state = Path(folder.split(":")[0], "state.json")
     options = Options(
@@ -99,10 +100,11 @@ def exporter(
         sys.exit(1)
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str, example: int) -> tuple[str, int]:
+    """Return host and port of HOST:PORT; the host is empty where all of them are meant."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise click.BadParameter(f"{text} is no HOST:PORT such as 127.0.0.1:{PORT}, [::1]:{PORT} or :{PORT}")
+        raise click.BadParameter(f"{text} is no HOST:PORT such as 127.0.0.1:{example}, [::1]:{example} or :{example}")
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1], int(port)
     if ":" in host:

@@ -76,6 +76,10 @@ POLL_ERRORS = Counter(
     "Polls that failed, by reason (docs/trunk.md).",
     labels=(*BRANCH, "reason"),
 )
+STATE_REFUSED = Gauge(
+    "trunk_state_refused",
+    "1 where the file of state could not be used at the start, so that all was asked for anew, else 0.",
+)
 API_REQUESTS = Counter(
     "trunk_api_requests_total",
     "Requests sent to the API, by how they were answered; 304 uses up no budget, and none is no answer.",

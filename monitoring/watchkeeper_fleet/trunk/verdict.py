@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.trunk.blocking import Blocking
     from watchkeeper_fleet.trunk.commits import Commit, Run
 
-MAX_AGE = 24 * 3600.0
 # A job is gone that is not in so many of its workflow's newest runs that ended, and with its workflow where that did
 # not run on so many of the newest commits.
 GONE_AFTER = 3
@@ -41,14 +40,18 @@ class Streak:
 class Verdict:
     """What is known of the branch.
 
-    `failing` has the longest streaks first; `green` is the place of the newest commit on which all passed, None where
-    there is none.
+    `streaks` has the longest first; `green` is the place of the newest commit on which all passed, None where there is
+    none.
     """
 
     jobs: int
-    failing: tuple[Streak, ...]
+    streaks: tuple[Streak, ...]
     undecided: int
     green: int | None
+
+    def red(self, since: float) -> list[Streak]:
+        """Return the streaks that have a commit of that time or a later one."""
+        return [one for one in self.streaks if one.newest >= since]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,15 @@ class _Told:
     complete: bool
 
 
-def judge(commits: Sequence[Commit], blocking: Blocking, *, now: float, max_age: float = MAX_AGE) -> Verdict:
+def judge(commits: Sequence[Commit], blocking: Blocking) -> Verdict:
     """Return what commits say, the newest of which comes first."""
     groups: dict[Key, str | None] = {}
     told = [_told(commit, blocking, groups) for commit in commits]
     keys = [key for key in dict.fromkeys(key for one in told for key in one.outcomes) if not _gone(key, told)]
-    streaks = (_streak(key, told, commits) for key in keys)
-    failing = [one for one in streaks if one is not None and one.newest >= now - max_age]
+    streaks = [one for one in (_streak(key, told, commits) for key in keys) if one is not None]
     return Verdict(
         jobs=sum(job != START for _, job in keys),
-        failing=tuple(sorted(failing, key=lambda one: (-one.commits, one.workflow, one.job))),
+        streaks=tuple(sorted(streaks, key=lambda one: (-one.commits, one.workflow, one.job))),
         undecided=sum(_undecided(key, told[0]) for key in keys),
         green=next((place for place, one in enumerate(told) if _green(one)), None),
     )

@@ -309,9 +309,7 @@ CASES = [
     Case("a workflow that starts again", f"build ok \n {START} FAIL \n {START} FAIL", {}, green=0),
     # Age: as the known query, by the newest red commit.
     Case("a red branch that rests", "build FAIL \n build FAIL", {}, rests=25 * 3600.0),
-    Case(
-        "old, and still within", "build ok | test runs \n build ok | test FAIL", {"test": 1}, undecided=1, max_age=APART
-    ),
+    Case("old, and within", "build ok | test runs \n build ok | test FAIL", {"test": 1}, undecided=1, max_age=APART),
     Case("old", "build ok | test runs \n build ok | test FAIL", {}, undecided=1, max_age=APART - 1),
     # Green.
     Case("green is complete", "build !ok \n build ok", {}, green=1),
@@ -322,10 +320,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_streaks(case):
-    verdict = judge(commits_of(case.commits), case.blocking, now=NOW + case.rests, max_age=case.max_age)
-    found = {
-        one.job if one.workflow == "pull" else f"{one.workflow}: {one.job}": one.commits for one in verdict.failing
-    }
+    verdict = judge(commits_of(case.commits), case.blocking)
+    red = verdict.red(NOW + case.rests - case.max_age)
+    found = {one.job if one.workflow == "pull" else f"{one.workflow}: {one.job}": one.commits for one in red}
     assert found == case.failing
     assert verdict.undecided == case.undecided
     assert verdict.green == case.green
@@ -336,8 +333,8 @@ def test_there_are_enough_cases_and_each_has_its_own_name():
 
 
 def test_the_longest_streak_comes_first_and_says_when():
-    verdict = judge(commits_of("a runs | b FAIL | c FAIL \n a FAIL | b FAIL | c ok \n a FAIL"), Blocking(), now=NOW)
-    assert [(one.job, one.commits, NOW - one.newest) for one in verdict.failing] == [
+    verdict = judge(commits_of("a runs | b FAIL | c FAIL \n a FAIL | b FAIL | c ok \n a FAIL"), Blocking())
+    assert [(one.job, one.commits, NOW - one.newest) for one in verdict.streaks] == [
         ("a", 2, APART),
         ("b", 2, 0.0),
         ("c", 1, 0.0),
