@@ -63,7 +63,7 @@ class Site:
 
     def serve(self, stream: Stream) -> None:
         """Answer the requests of a connection, until it ends."""
-        _Handler(stream, self)
+        Handler(stream, self)
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer to a GET."""
@@ -140,7 +140,7 @@ def timeout_of(header: str) -> float:
     return seconds - min(MARGIN, seconds / 10)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     """Reads requests by way of the standard library, off a stream that keeps the time."""
 
     protocol_version = "HTTP/1.1"
@@ -163,18 +163,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer."""
-        self._send(self._site.answer(self.path, self.headers))  # type: ignore[arg-type]
+        self.send(self._site.answer(self.path, self.headers))  # type: ignore[arg-type]
 
     do_HEAD = do_GET  # noqa: N815 - as the base class calls it
 
     def _refuse(self) -> None:
-        self._send(plain(405, "only GET and HEAD", Allow="GET, HEAD"))
+        self.send(plain(405, "only GET and HEAD", Allow="GET, HEAD"))
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse  # noqa: N815 - as above
 
-    def _send(self, answer: Answer) -> None:
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # a body, which nobody reads
+    def send(self, answer: Answer, *, is_read: bool = False) -> None:
+        """Send an answer; `is_read` where the body of the request was read."""
+        has_body = self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers
+        if has_body and not is_read:
+            self.close_connection = True
         self._stream.answer()
         lines = [
             f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",

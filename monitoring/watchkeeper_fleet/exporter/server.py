@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 MOST_CONNECTIONS = 512
 HEAD_SECONDS = 5.0  # for a handshake, and for the head of a request from its first byte
-BODY_SECONDS = 30.0  # for taking an answer
+BODY_SECONDS = 30.0  # for taking an answer, and for the body of a request
 IDLE_SECONDS = 75.0  # between two requests; Prometheus goes on with a connection at its next scrape
 MOST_HEAD = 32 * 1024
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -46,6 +46,11 @@ class Stream(io.RawIOBase):
         self._waits = True
         self._left = MOST_HEAD
         self._deadline = time.monotonic() + (HEAD_SECONDS if first else self._idle)
+
+    def await_body(self, size: int) -> None:
+        """Begin to read the body of a request, which has so many bytes."""
+        self._left = max(self._left, size)
+        self._deadline = time.monotonic() + BODY_SECONDS
 
     def answer(self) -> None:
         """Begin to answer."""

@@ -39,9 +39,15 @@ class CannotListen(Exception):  # noqa: N818 - says more than its name with Erro
 
 
 def serve(
-    host: str, port: int, web_config: Path | None, collecting: AbstractContextManager[Callable[[], Samples]]
+    host: str,
+    port: int,
+    web_config: Path | None,
+    collecting: AbstractContextManager[Callable[[], Samples]],
+    pages: Callable[..., Site] = Site,
 ) -> None:
     """Serve what is collected until SIGTERM or SIGINT; read the web configuration again at SIGHUP.
+
+    `pages` makes the site, for who has more pages than those of an exporter.
 
     CannotListen where the address can't be had, WebConfigError where the web configuration can't be used.
     """
@@ -54,7 +60,7 @@ def serve(
     notifier = Notifier()
     web = Web(web_config)
     with collecting as collect:
-        site = Site(Scrapes(collect), web=web, stopping=lambda: server.stopping)
+        site = pages(Scrapes(collect), web=web, stopping=lambda: server.stopping)
         try:
             server = Server([(host, port)], site.serve, secure=web.secure)
         except OSError as error:
