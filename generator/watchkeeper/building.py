@@ -43,12 +43,19 @@ class Board:
 
 
 def build(
-    pack: Pack, settings: Settings, *, track: Track | None = None, spread: Spread | None = None, keep: bool = True
+    pack: Pack,
+    settings: Settings,
+    *,
+    track: Track | None = None,
+    spread: Spread | None = None,
+    previous: Callable[[str], str | None] = lambda _: None,
+    keep: bool = True,
 ) -> tuple[Project, list[Finding]]:
     """Return the project, and all that is wrong with it. Pure but for the functions of the user's own.
 
     Without `keep`, dashboards' models and expressions are dropped once they were looked at: those of a thousand
-    dashboards would fill a gigabyte. `track` shows progress, `spread` maps over several cores.
+    dashboards would fill a gigabyte. `track` shows progress, `spread` maps over several cores, and `previous` returns
+    the text of a generated file as it lies there, None where there is none.
     """
     track = track or (lambda items, *_: items)
     whole = Project(pack, settings, Catalogue.of_pack(pack))
@@ -99,7 +106,9 @@ def build(
     if settings.outputs:
         from watchkeeper import outputs  # which most have none of
 
-        more, found = outputs.files(outputs.Made(pack, settings, files, tuple(documents)), settings.outputs)
+        more, found = outputs.files(
+            outputs.Made(pack, settings, files, tuple(documents), panel_of, previous), settings.outputs
+        )
         whole = replace(whole, files=files | more)
         findings += found
     findings += run(whole, WHOLE)

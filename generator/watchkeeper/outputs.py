@@ -26,17 +26,24 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Made", "files", "read"]
 
 # By their names in the settings. All but that of Alertmanager, which a pack with routing always becomes, are optional.
-KINDS: dict[str, str] = {}
+KINDS = {
+    "grafana-alerts": "watchkeeper.render.grafana_alerts",
+}
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a pack has become: files by their paths, and the rule files as data too."""
+    """What a pack has become: files by their paths, the rule files as data too, and each alert's dashboard and panel.
+
+    `previous` returns the text of a file as it lies there from the last time, None where there is none.
+    """
 
     pack: Pack
     settings: Settings
     files: Mapping[str, str]
     documents: tuple[tuple[Group, dict[str, Any]], ...]
+    panel_of: Mapping[str, tuple[str, int]]
+    previous: Callable[[str], str | None]
 
 
 def read(table: object, fault: Fault) -> dict[str, Any]:

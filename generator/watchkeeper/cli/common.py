@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import date
+    from pathlib import Path
 
     from watchkeeper.cache import Recorder
     from watchkeeper.findings import Finding
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 
 def checked_project(
-    settings: Settings, definitions: str | None, recorder: Recorder, today: date
+    settings: Settings, definitions: str | None, recorder: Recorder, today: date, out: Path | None = None
 ) -> tuple[Project, list[Finding], list[Waived]]:
     """Return the project, the findings to report, and what was waived. Ends the program if it can't be loaded.
 
+    `out` is where generated files lie, beside the settings where it is None.
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
-    project, findings = _built(settings, definitions, recorder)
+    project, findings = _built(settings, definitions, recorder, out or settings.root)
     if not any(owner.waivers for owner in (*project.pack.groups, *project.pack.rules, *project.pack.loose)):
         return project, findings, []
     from watchkeeper.checks import ids
@@ -35,7 +37,7 @@ def checked_project(
     return project, *apply([*findings, *faults], held, today)
 
 
-def _built(settings: Settings, definitions: str | None, recorder: Recorder) -> tuple[Project, list[Finding]]:
+def _built(settings: Settings, definitions: str | None, recorder: Recorder, out: Path) -> tuple[Project, list[Finding]]:
     from watchkeeper.building import build
     from watchkeeper.findings import Finding
     from watchkeeper.load import LoadError, explain, foreign, is_users, load_pack
@@ -49,7 +51,14 @@ def _built(settings: Settings, definitions: str | None, recorder: Recorder) -> t
     try:
         with foreign():
             pack = load_pack(definitions, settings.root)
-            return build(pack, settings, track=track, spread=lambda f, items: spread(f, items, recorder), keep=False)
+            return build(
+                pack,
+                settings,
+                track=track,
+                spread=lambda f, items: spread(f, items, recorder),
+                previous=lambda path: _text(out / path),
+                keep=False,
+            )
     except LoadError as error:
         stop([error.finding])
     except ChildDied as error:
@@ -61,6 +70,13 @@ def _built(settings: Settings, definitions: str | None, recorder: Recorder) -> t
         if not is_users(error):
             raise  # ours: a bug wants its traceback
         stop([explain(error, "checking the definitions", settings.root)])
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # what is no file is told of when files are written
+        return None
 
 
 def read_settings() -> Settings:

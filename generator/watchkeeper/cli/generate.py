@@ -60,7 +60,7 @@ def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
         return
     recorder = Recorder()
     today = date.today()  # noqa: DTZ011 - the day on which a waiver ends is that of who wrote it
-    project, findings, waived = checked_project(settings, definitions, recorder, today)
+    project, findings, waived = checked_project(settings, definitions, recorder, today, folder)
     recorder.stop()
     if report(findings):
         click.echo("nothing written" if not check else "not compared", err=True)

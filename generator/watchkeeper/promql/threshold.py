@@ -58,12 +58,32 @@ class Threshold:
         return f"Threshold({self.value!r}, {self.op!r}, start={self.start}, end={self.end})"
 
 
+class Condition(Threshold):
+    """A threshold, and how much of the text is the comparison with it: `cut` to `resume`."""
+
+    __slots__ = ("cut", "resume")
+
+    def __init__(self, found: Threshold, cut: int, resume: int) -> None:
+        super().__init__(found.value, found.op, found.start, found.end)
+        self.cut = cut
+        self.resume = resume
+
+    def without(self, text: str) -> str:
+        """Return the text without the comparison: what it compares, of all series."""
+        return text[: self.cut] + text[self.resume :]
+
+
 def threshold(expr: Expr) -> Threshold:
     """The number that the one top-level comparison of an alert's expression compares with.
 
     Looks through parentheses, and at the left side of `and` and `unless`, whose value is the left side's. Raises
     ThresholdError where there is no such comparison or more than one.
     """
+    return condition(expr)
+
+
+def condition(expr: Expr) -> Condition:
+    """The one top-level comparison with its number, as `threshold` finds it, and with the same errors."""
     comparison = _comparison(expr)
     if comparison is None:
         found = _stripped(expr)
@@ -88,10 +108,11 @@ def threshold(expr: Expr) -> Threshold:
         raise _ambiguous("two comparisons with a number follow each other: join them with `and`", comparison)
     if right is not None:
         value, start, end = right
-        return Threshold(value, comparison.op, start, end)
+        return Condition(Threshold(value, comparison.op, start, end), comparison.lhs.end, comparison.end)
     assert left is not None
     value, start, end = left
-    return Threshold(value, _MIRRORED[comparison.op], start, end)
+    mirrored = Threshold(value, _MIRRORED[comparison.op], start, end)
+    return Condition(mirrored, comparison.start, comparison.rhs.start)
 
 
 _OTHERWISE = "; or write the alert with a function that takes the threshold as a parameter"
