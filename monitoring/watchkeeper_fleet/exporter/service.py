@@ -59,6 +59,7 @@ def serve(
     threading.stack_size(STACK)
     notifier = Notifier()
     web = Web(web_config)
+    server: Server
     with collecting as collect:
         site = pages(Scrapes(collect), web=web, stopping=lambda: server.stopping)
         try:
