@@ -10,10 +10,10 @@ import this.
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
-    from watchkeeper_fleet.agent.api import expect, ready, start, step, stop
+    from watchkeeper_fleet.agent.api import expect, loader, ready, start, step, stop
     from watchkeeper_fleet.agent.inference import monitor_inference
 
-__all__ = ["expect", "monitor_inference", "ready", "start", "step", "stop"]
+__all__ = ["expect", "loader", "monitor_inference", "ready", "start", "step", "stop"]
 
 
 def __getattr__(name: str) -> object:

@@ -6,8 +6,14 @@ import os
 import sys
 
 from watchkeeper_fleet.agent import lifecycle
-from watchkeeper_fleet.agent.progress import PROGRESS
 from watchkeeper_fleet.agent.registry import REGISTRY
+from watchkeeper_fleet.agent.steps import Step
+
+TYPE_CHECKING = False  # typing itself is slow to import
+if TYPE_CHECKING:
+    from typing import Any
+
+    from watchkeeper_fleet.agent.feeding import Loader
 
 EXPECTED = "torch_cuda_expected_bytes"  # as in metrics.agent, which is slow to import
 
@@ -57,30 +63,21 @@ def _current() -> int:
     return int(wanted) if wanted.isdecimal() else 0
 
 
-class Step:
-    """A step, or another piece of work: `with agent.step():`. It may be nested, and run in several threads."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        PROGRESS.begin()
-
-    def __exit__(self, *_: object) -> None:
-        PROGRESS.finish()
-        recorder = lifecycle.STATE.recorder
-        if recorder is not None:
-            try:
-                recorder.boundary()
-            except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
-                REGISTRY.faults += 1
-
-
-_STEP = Step()
-
-
-def step() -> Step:
+def step(gpu: int | None = None) -> Step:
     """Return what to put around a step: the process is at work in it, and has made progress when it ends.
 
-    At the end, once a second, the allocator's statistics and the device's free memory are read on this thread.
+    Steps may be nested, and run in several threads. Their time is counted for a device of torch, the current one by
+    default. At the end, once a second, the allocator's statistics and the device's free memory are read on this thread.
     """
-    return _STEP
+    return Step(gpu)
+
+
+def loader(source: Any) -> Loader:
+    """Wrap the DataLoader or other source of batches that a loop goes over: `for batch in agent.loader(loader):`.
+
+    The loop's waiting for batches is counted, and how much of it the GPU stood idle; the time from asking for a batch
+    to the end of the step with it counts as offered work. It can be gone over as often as what it wraps.
+    """
+    from watchkeeper_fleet.agent.feeding import Loader
+
+    return Loader(source)

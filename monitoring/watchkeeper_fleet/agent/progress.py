@@ -4,48 +4,47 @@ from __future__ import annotations
 
 import time
 
-from watchkeeper_fleet.agent.registry import REGISTRY, Counter, Registry
+from watchkeeper_fleet.agent.registry import REGISTRY, Registry
 
 WORK_IN_PROGRESS = "torch_work_in_progress"  # as in metrics.agent, which is slow to import
 PROGRESS_TIMESTAMP = "torch_progress_timestamp_seconds"
 
 
 class Progress:
-    """Pieces of work (steps, requests), begun and finished in any thread."""
+    """Pieces of work (steps, waits for a batch), begun and finished in any thread."""
 
-    __slots__ = ("_at_work", "_begun", "_finished", "_last", "_stamp")
+    __slots__ = ("_at_work", "_last", "_pieces", "_registry", "stamp")
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
-        # Not of the registry: they are not published themselves.
-        self._begun = Counter(registry, "", {})
-        self._finished = Counter(registry, "", {})
-        self._stamp = 0.0
+        self._registry = registry
+        # To add and to discard is one step each for other threads. A piece may end in another thread than it began in.
+        self._pieces: set[object] = set()
+        self.stamp = 0.0
         self._at_work = registry.gauge(WORK_IN_PROGRESS)
         self._last = registry.gauge(PROGRESS_TIMESTAMP)
         registry.before.append(self.compute)
 
-    def begin(self) -> None:
+    def begin(self, piece: object) -> None:
         """Note that a piece of work was begun."""
-        self._begun.add()
+        if self._registry.wakers:
+            self._registry.wake()
+        self._pieces.add(piece)
 
-    def finish(self) -> None:
+    def finish(self, piece: object) -> None:
         """Note that a piece of work was finished, well or not."""
-        self._finished.add()
-        self._stamp = time.time()
+        self._pieces.discard(piece)
+        self.stamp = time.time()
 
     def compute(self) -> None:
         """Set the gauges, before they are published."""
-        # In this order: a piece that is begun and finished between the two lines is not one that was never finished.
-        finished = self._finished.sum()
-        self._at_work.set(1.0 if self._begun.sum() > finished else 0.0)
-        if self._stamp:
-            self._last.set(self._stamp)
+        self._at_work.set(1.0 if self._pieces else 0.0)
+        if self.stamp:
+            self._last.set(self.stamp)
 
     def reset(self) -> None:
         """Forget everything: in a forked child, the work is its parent's."""
-        self._begun.reset()
-        self._finished.reset()
-        self._stamp = 0.0
+        self._pieces = set()
+        self.stamp = 0.0
 
 
 PROGRESS = Progress()

@@ -190,6 +190,17 @@ DATA_WAIT = Counter(
     labels=PER_GPU,
     unit="seconds",
 )
+IDLE = Counter(
+    "gpu_idle_seconds_total",
+    "Time from asking for a batch to the begin of the step with it in which the step's stream had nothing to do.",
+    labels=PER_GPU,
+    unit="seconds",
+)
+UNMEASURED_WAITS = Counter(
+    "gpu_stall_unmeasured_waits_total",
+    "Waits for a batch of which it is not known how long the GPU stood idle: it was too far behind, or captured.",
+    labels=PER_GPU,
+)
 KERNEL = Histogram(
     "gpu_kernel_seconds",
     "Duration of GPU kernels in the sampled steps; kernel is one of the most expensive ones, or other.",
@@ -254,5 +265,16 @@ EMBEDDING_COSINE = Gauge(
 EMBEDDING_SAMPLES = Gauge(
     "inference_embedding_window_samples",
     "Embeddings in the window.",
+    labels=(*PROCESS, "embedding"),
+)
+EMBEDDING_NORM = Gauge(
+    "inference_embedding_norm_ratio",
+    "Mean norm of the embeddings in the window over that of the reference; 1 where it has not shifted.",
+    labels=(*PROCESS, "embedding"),
+    unit="ratio",
+)
+EMBEDDING_NONFINITE = Counter(
+    "inference_embedding_nonfinite_total",
+    "Embeddings that held NaN or infinity, which no other figure of the window counts.",
     labels=(*PROCESS, "embedding"),
 )

@@ -182,7 +182,7 @@ def test_device_memory_is_not_asked_for_during_a_capture(children):
     torch.cuda.is_current_stream_capturing = lambda: True
     {START}
     with agent.step(): pass
-    print(torch.cuda.calls)
+    print([name for name, _ in torch.cuda.calls if name != "current_device"])  # that one a capture does not mind
     """
     assert children.run(code).stdout == "[]\n"
 

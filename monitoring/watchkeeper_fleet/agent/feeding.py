@@ -1,0 +1,112 @@
+"""`agent.loader`: a loop's source of batches, with the time that the loop waits for it."""
+
+from __future__ import annotations
+
+from watchkeeper_fleet.agent import lifecycle
+from watchkeeper_fleet.agent.progress import PROGRESS
+from watchkeeper_fleet.agent.registry import REGISTRY
+from watchkeeper_fleet.agent.stall import Ring
+from watchkeeper_fleet.agent.steps import METER, initialized
+
+TYPE_CHECKING = False  # typing itself is slow to import
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from watchkeeper_fleet.agent.steps import Lane
+
+
+class Loader:
+    """Looks like what it wraps, but for its type."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Any) -> None:
+        object.__setattr__(self, "_source", source)
+
+    def __iter__(self) -> Iterator[Any]:
+        return Pass(self._source)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __bool__(self) -> bool:
+        return bool(self._source)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_source":  # a copy that is being made has none yet
+            raise AttributeError(name)
+        return getattr(self._source, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._source, name, value)
+
+    def __reduce__(self) -> tuple[type[Loader], tuple[Any]]:
+        return Loader, (self._source,)
+
+
+class Pass:
+    """One pass over a source. Making its iterator is a wait too: workers are started then."""
+
+    __slots__ = ("_iterator", "_lane", "_own")
+
+    def __init__(self, source: Any) -> None:
+        self._iterator: Any = None
+        self._ask()
+        try:
+            self._iterator = iter(source)
+        finally:
+            self._answer(batch=False)
+        self._own = self._iterator is not source
+
+    def __iter__(self) -> Pass:
+        return self
+
+    def __next__(self) -> Any:
+        self._ask()
+        batch = False
+        try:
+            found = next(self._iterator)
+            batch = True
+            return found
+        finally:
+            self._answer(batch=batch)
+
+    def __length_hint__(self) -> int:
+        hint = getattr(self._iterator, "__length_hint__", None)
+        return hint() if hint is not None else NotImplemented
+
+    def close(self) -> None:
+        """End the pass, and the iterator with it, unless it is the source itself: that is whoever made it to close."""
+        self._leave()
+        close = getattr(self._iterator, "close", None)
+        self._iterator = iter(())
+        if self._own and close is not None:
+            close()
+
+    def __del__(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        lane = getattr(self, "_lane", None)
+        if lane is not None:
+            lane.leave(self)
+
+    def _ask(self) -> None:
+        self._lane: Lane | None = None
+        try:
+            PROGRESS.begin(self)
+            self._lane = lane = METER.lane()
+            if lane.ring is None and lane.gpu and lifecycle.STATE.on:
+                lane.ring = Ring(initialized(), int(lane.gpu))
+            lane.ask(self)
+        except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
+            REGISTRY.faults += 1
+
+    def _answer(self, *, batch: bool) -> None:
+        try:
+            PROGRESS.finish(self)
+            if self._lane is not None:
+                self._lane.answer(self, batch=batch)
+        except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
+            REGISTRY.faults += 1
