@@ -33,7 +33,7 @@ _TEXTS = {
     "python_version": "3.12.9",
     "torch_version": "2.9.1",
     "cuda_version": "12.8",
-    "cudnn_version": "91002",
+    "cudnn_version": "9.10.2",
     "nccl_version": "2.27.5",
     "backend": "native",
     "expandable_segments": "false",
@@ -144,7 +144,7 @@ class _Life:
         slot = str(self.gpu)
         start = str(int(self.born))
         return Record(
-            identity={"workload": workload, "process": slot, "rank": slot if self.trains else "", "start_time": start},
+            identity={"workload": workload, "process": slot, "rank": slot if self.trains else "0", "start_time": start},
             texts={**_TEXTS, f"gpu_uuid_{0}": _uuid(self.gpu)},
             fields=tuple(fields),
             values=tuple(fields.values()),

@@ -13,6 +13,12 @@ from watchkeeper_fleet.exporter.cli import SPOOL
 if TYPE_CHECKING:
     from watchkeeper_fleet.spool import Record
 
+_REMEDIES: dict[type[OSError], str] = {
+    FileNotFoundError: "; --spool or WATCHKEEPER_SPOOL names another folder",
+    PermissionError: "; ask as root, or as a member of the folder's group",
+}
+_YEAR_9999 = 253_370_764_800.0
+
 
 @click.group()
 def spool() -> None:
@@ -28,7 +34,16 @@ Examples:
 
 Exit status: 0 fine, also where nobody has died; 1 the folder can't be read, 2 wrong usage."""
 )
-@click.option("--spool", "folder", default=SPOOL, show_default=True, metavar="DIR", help="Where agents write.")
+@click.option(
+    "--spool",
+    "folder",
+    default=SPOOL,
+    show_default=True,
+    envvar="WATCHKEEPER_SPOOL",
+    show_envvar=True,
+    metavar="DIR",
+    help="Where agents write.",
+)
 @click.option("--all", "living", is_flag=True, help="The living too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def last(*, folder: str, living: bool, form: str) -> None:
@@ -44,17 +59,20 @@ def last(*, folder: str, living: bool, form: str) -> None:
     try:
         records, refused = scan(folder)
     except OSError as error:
-        click.echo(f"error: {folder}: {os.strerror(error.errno or 0)}", err=True)
+        remedy = _REMEDIES.get(type(error), "")
+        click.echo(f"error: {folder}: {os.strerror(error.errno or 0)}{remedy}", err=True)
         sys.exit(1)
     found = [record for record in records if living or record.state == "dead"]
     found.sort(key=lambda record: -record.heartbeat)
     for record in found:
         click.echo(_as_json(record) if form == "json" else _as_text(record, now))
     if not found and form == "text":
-        others = f"; {len(records)} live" if records else ""
-        click.echo(f"nobody has died here{others}")
+        unread = ", as far as files can be read" if refused["unreadable"] else ""
+        others = f"; {len(records)} live: --all shows them" if records else ""
+        click.echo(f"no process has written here{unread}" if living else f"nobody has died here{others}{unread}")
     for reason, number in sorted(refused.items()):
-        click.echo(f"not read: {number} ({reason})", err=True)
+        remedy = _REMEDIES[PermissionError] if reason == "unreadable" else ""
+        click.echo(f"not read: {number} ({reason}){remedy}", err=True)
 
 
 def _as_json(record: Record) -> str:
@@ -80,9 +98,9 @@ def _as_text(record: Record, now: float) -> str:
     who = record.identity
     rank = f" rank {who['rank']}" if who.get("rank") else ""
     ago = _duration(max(now - record.heartbeat, 0.0))
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.heartbeat))
     lines = [f"{who.get('workload', '')}/{who.get('process', '')}{rank} pid {_pid(record)}: {_end(record)}"]
-    lines.append(f"  last heard {when}, {ago} ago, after {_duration(max(record.heartbeat - record.created, 0.0))}")
+    life = _duration(max(record.heartbeat - record.created, 0.0))
+    lines.append(f"  last heard {_moment(record.heartbeat)}, {ago} ago, after {life}")
     where = [f"{key} {who[key]}" for key in ("namespace", "pod", "container", "host") if who.get(key)]
     if where:
         lines.append(f"  on {', '.join(where)}")
@@ -112,7 +130,13 @@ def _end(record: Record) -> str:
     return "ended by itself" if record.mark == "clean" else "was killed, or crashed"
 
 
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
+
+
 def _value(name: str, value: float) -> str:
+    if name.endswith("_timestamp_seconds") and 0 < value < _YEAR_9999:
+        return _moment(value)
     if not name.endswith("_bytes"):
         return f"{value:.15g}"
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

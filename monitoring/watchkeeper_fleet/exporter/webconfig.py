@@ -136,7 +136,11 @@ def _context(tls: dict[str, Any], folder: Path) -> tuple[ssl.SSLContext, frozens
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(files["cert_file"], files["key_file"], password="")
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError) as error:
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            raise WebConfigError(
+                f"tls_server_config: {files['key_file']} is the key of another certificate than {files['cert_file']}"
+            ) from None
         raise WebConfigError(
             "tls_server_config: cert_file and key_file are no certificate and its key, in PEM, without a password"
         ) from None

@@ -80,7 +80,7 @@ def test_totals_outlive_the_processes(demo, now):
         found = at(seconds, demo, now)
     # Two lives have ended, each with two; of the second the last look may have come too early.
     assert found['torch_cuda_node_ooms_total{gpu="6"}'] >= 2
-    assert found['torch_cuda_ooms_total{workload="serving",process="6",rank="",gpu="6"}'] == 0
+    assert found['torch_cuda_ooms_total{workload="serving",process="6",rank="0",gpu="6"}'] == 0
     assert found['torch_cuda_node_ooms_total{gpu="0"}'] == 0
     assert found["torch_host_oom_kills_total"] == 0
 

@@ -1,6 +1,7 @@
 """Real writers, killed: what `watchkeeper spool last` says of them, and the daemon's answer over HTTP."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def last(folder, *arguments, status=0):
 
 def test_the_dead_are_told_of(spool, writers):
     writers.start("3", texts={"torch_version": "2.9.1"}, rank="11", host="gpu-7")
-    assert last(spool).stdout == "nobody has died here; 1 live\n"
+    assert last(spool).stdout == "nobody has died here; 1 live: --all shows them\n"
     assert "vlm/3 rank 11 pid " in last(spool, "--all").stdout
     writers.kill()
     text = last(spool).stdout
@@ -30,6 +31,12 @@ def test_the_dead_are_told_of(spool, writers):
     assert "\n  on host gpu-7\n  with torch 2.9.1\n" in text
     assert re.search(r"\n    torch_cuda_memory_reserved_bytes\{gpu=0\} +800\.0 MiB\n", text)
     assert re.search(r"\n    torch_cuda_ooms_total\{gpu=0\} +1\n", text)
+
+
+def test_times_are_told_as_times(spool, writers):
+    writers.start("0", fields=[(("torch_progress_timestamp_seconds", {}), 1_790_000_000.0)])
+    writers.kill()
+    assert re.search(r"\n    torch_progress_timestamp_seconds  2026-09-2[0-9] [0-9:]{8} \S+\n", last(spool).stdout)
 
 
 def test_json(spool, writers):
@@ -59,7 +66,33 @@ def test_what_is_no_file_of_an_agent_is_counted(spool):
 
 def test_no_folder(tmp_path):
     done = last(tmp_path / "none", status=1)
-    assert done.stderr == f"error: {tmp_path / 'none'}: No such file or directory\n"
+    remedy = "--spool or WATCHKEEPER_SPOOL names another folder"
+    assert done.stderr == f"error: {tmp_path / 'none'}: No such file or directory; {remedy}\n"
+
+
+def test_the_folder_that_agents_are_told(spool, writers, monkeypatch):
+    writers.start("0")
+    monkeypatch.setenv("WATCHKEEPER_SPOOL", str(spool))
+    done = subprocess.run([WATCHKEEPER, "spool", "last", "--all"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("vlm/0 "), done.stderr
+
+
+def test_files_of_others(spool, writers):
+    writers.start("0")
+    writers.kill()
+    (file,) = spool.glob("*.spool")
+    file.chmod(0)
+    command = [WATCHKEEPER, "spool", "last", "--spool", spool]
+    if os.geteuid() == 0:  # who may read everything
+        command = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "nobody has died here, as far as files can be read\n"
+    assert done.stderr == "not read: 1 (unreadable); ask as root, or as a member of the folder's group\n"
+
+
+def test_an_empty_folder(spool):
+    assert last(spool).stdout == "nobody has died here\n"
+    assert last(spool, "--all").stdout == "no process has written here\n"
 
 
 def test_a_workload_cannot_steer_the_terminal(spool, writers):

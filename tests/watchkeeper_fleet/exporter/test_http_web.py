@@ -239,7 +239,7 @@ WRONG = {
     "tls_server_config: {cert_file: server.crt}": "tls_server_config.key_file must name a file",
     "tls_server_config: {cert: x, key_file: y}": "can't be given inline, as Python reads it from a file: write cert_",
     "tls_server_config: {cert_file: none.crt, key_file: server.key}": "none.crt can't be read: No such file",
-    "tls_server_config: {cert_file: server.crt, key_file: next.key}": "are no certificate and its key",
+    "tls_server_config: {cert_file: server.crt, key_file: next.key}": "next.key is the key of another certificate than",
     TLS + "  min_version: SSL3": "min_version: 'SSL3' is none of TLS10, TLS11, TLS12, TLS13",
     TLS + "  client_auth_type: RequireAnyClientCert": "write RequireAndVerifyClientCert",
     TLS + "  client_auth_type: Maybe": "client_auth_type: 'Maybe' is none of",
