@@ -82,7 +82,7 @@ TOOL = {
     "checks": "contract drawn engine findings model names project promql proof render ruler runbook schemas settings"
     " subject | policy read routing",
     "subject": "findings names promql | model proof",
-    "testing": "ruler engine promql contract findings | model pack render ruler.unit settings",
+    "testing": "ruler engine promql contract findings proof | model pack render routed ruler.unit settings",
     # What only pytest loads, by way of the plugin.
     "testing.fixtures": "pytest | pytest_plugin testing",
     "testing.hooks": "testing pytest | findings load settings",

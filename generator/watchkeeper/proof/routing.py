@@ -1,4 +1,4 @@
-"""Alertmanager's configuration as data, and its dispatch: which routes an alert with given labels reaches.
+"""Alertmanager's configuration as data, and its dispatch: which routes an alert reaches, and what mutes it.
 
 The reader is `watchkeeper.read.alertmanager`. Semantics: https://prometheus.io/docs/alerting/latest/configuration/
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from watchkeeper.findings import Finding
     from watchkeeper.proof.survey import Survey
     from watchkeeper.subject import Source, Text
 
-__all__ = ["Config", "InhibitRule", "Matcher", "Receiver", "Route", "route"]
+__all__ = ["Config", "InhibitRule", "Matcher", "Receiver", "Route", "inhibitors", "route"]
 
 _NEGATED = {"=": "!=", "!=": "=", "=~": "!~", "!~": "=~"}
 
@@ -192,7 +192,7 @@ def route(config: Config, labels: Mapping[str, str]) -> list[Route]:
     while True:
         here, children, found = frames[-1]
         for child in children:
-            if all(matcher.matches(labels.get(matcher.name, "")) for matcher in child.matchers):
+            if _passes(child.matchers, labels):
                 frames.append((child, iter(child.routes), []))
                 break
         else:
@@ -206,3 +206,31 @@ def route(config: Config, labels: Mapping[str, str]) -> list[Route]:
                 frames[-1] = above, iter(()), found
             else:
                 frames[-1] = above, siblings, found
+
+
+def inhibitors(
+    config: Config, labels: Mapping[str, str], firing: Iterable[Mapping[str, str]]
+) -> list[tuple[InhibitRule, Mapping[str, str]]]:
+    """Return what mutes an alert with exactly these labels while others fire: inhibitions, and the alert behind each.
+
+    An alert that passes both sides of an inhibition is muted by none that does so too, such as itself. A label that
+    both lack is equal.
+    """
+    sources = list(firing)
+    found: list[tuple[InhibitRule, Mapping[str, str]]] = []
+    for rule in config.inhibit_rules:
+        if not _passes(rule.target, labels):
+            continue
+        is_source = _passes(rule.source, labels)
+        found += [
+            (rule, other)
+            for other in sources
+            if _passes(rule.source, other)
+            and all(other.get(label.value, "") == labels.get(label.value, "") for label in rule.equal)
+            and not (is_source and _passes(rule.target, other))
+        ]
+    return found
+
+
+def _passes(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
+    return all(matcher.matches(labels.get(matcher.name, "")) for matcher in matchers)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.model import Alert
     from watchkeeper.pack import Pack
+    from watchkeeper.proof.routing import Config
     from watchkeeper.ruler.rules import Rule
     from watchkeeper.settings import Settings
     from watchkeeper.testing.runs import Run
@@ -36,13 +37,35 @@ class Bench:
     annotations; links to panels are left out. `pack` is None where there is none.
     """
 
-    __slots__ = ("_closures", "_contract", "groups", "pack")
+    __slots__ = ("_closures", "_contract", "_router", "groups", "pack")
 
     def __init__(self, rules: Rules, settings: Settings | None = None) -> None:
         """Read the rules. Raises watchkeeper.ruler.RuleError with all that is wrong with them."""
         self.pack, self.groups = _read(rules, settings)
         self._closures: dict[str, list[RuleGroup]] = {}
         self._contract: Any = None
+        self._router: Config | None = None
+
+    @property
+    def router(self) -> Config:
+        """The pack's routing, read once. Raises UnknownNameError where it has none."""
+        if self._router is None:
+            from watchkeeper.testing.routing import config_of
+
+            self._router = config_of(self.pack)
+        return self._router
+
+    def routes(self, labels: Mapping[str, str]) -> list[str]:
+        """The receivers that are told of an alert with exactly these labels, alertname among them, in order."""
+        from watchkeeper.testing.routing import names
+
+        return names(self.router, labels)
+
+    def inhibits(self, source: Mapping[str, str], target: Mapping[str, str]) -> bool:
+        """Whether an alert with the labels `target` is muted while one with the labels `source` fires."""
+        from watchkeeper.testing.routing import inhibits
+
+        return inhibits(self.router, source, target)
 
     @property
     def alerts(self) -> dict[str, list[Rule]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.model import Alert
     from watchkeeper.ruler.history import AlertSeries, History
+    from watchkeeper.testing.routing import Fired
     from watchkeeper.testing.times import Time
     from watchkeeper.testing.wanted import Wanted
 
@@ -41,8 +42,8 @@ class Run(Evaluated):
         annotations: Mapping[str, Wanted] | None = None,
         count: int | None = None,
         exact: bool = False,
-    ) -> AlertSeries:
-        """Assert that an alert fires, and return the first that does as asked.
+    ) -> Fired:
+        """Assert that an alert fires, and return the first that does as asked; `routes_to` asks it who is told.
 
         `first` is the time of the first evaluation at which one fires, `by` the latest that this may be; `at` a time at
         which one fires. `labels` are among its labels; `summary`, `description` and `annotations` are in its texts, at
@@ -72,7 +73,9 @@ class Run(Evaluated):
         chosen = self._with_texts(rules[0].name, firing, asked, at_ms, exact)
         for rule in rules:
             ledger.note_shown(ledger.FIRES, rule)
-        return chosen
+        from watchkeeper.testing.routing import Fired
+
+        return Fired(chosen, self.bench)
 
     def silent(
         self,
