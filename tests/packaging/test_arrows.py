@@ -102,7 +102,7 @@ FLEET = {
     "exporter.spool_cli": "click exporter.cli | spool watchkeeper.findings",
     "exporter": "watchkeeper._version watchkeeper.contract metrics metrics.agent spool | bcrypt pynvml yaml",
     "github": "watchkeeper._version watchkeeper.findings",
-    "trunk.cli": "click exporter.cli | exporter github trunk",
+    "trunk.cli": "click exporter.cli trunk | exporter github",
     "trunk": "exporter github metrics watchkeeper._version watchkeeper.contract",
     "alerts": "watchkeeper.__init__ metrics metrics.agent",
     "dashboards": "watchkeeper.contract watchkeeper.dashboards watchkeeper.render metrics metrics.agent alerts"

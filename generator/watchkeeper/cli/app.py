@@ -37,6 +37,10 @@ _VERBS = {
         "watchkeeper.cli.test:test",
         "Run unit tests of rules, as promtool test rules does, in process.",
     ),
+    "trunk-exporter": (
+        "watchkeeper_fleet.trunk.cli:trunk_exporter",
+        "Serve to Prometheus which blocking jobs of a branch are red, and for how many commits in a row.",
+    ),
 }
 
 

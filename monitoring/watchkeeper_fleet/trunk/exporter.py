@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,6 @@ from watchkeeper_fleet.trunk.times import LATE, Times
 from watchkeeper_fleet.trunk.verdict import judge
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator, Sequence
 
     from watchkeeper_fleet.github import GitHub
@@ -194,6 +195,18 @@ class Trunk:
         add(samples, trunk.JOBS_UNNAMED, max(len(red) - MOST_NAMED, 0), *labels)
         add(samples, trunk.JOBS, verdict.jobs, *labels)
         add(samples, trunk.JOBS_UNDECIDED, verdict.undecided, *labels)
+
+
+@contextmanager
+def polling(of: Branch, github: GitHub, cache: Cache) -> Iterator[Callable[[], Samples]]:
+    """Poll in a thread; give what collects."""
+    watched, stopping = Trunk(of, github, cache), threading.Event()
+    # It may be in the midst of a request when all is to end: what it has learned by then is asked for again.
+    threading.Thread(target=watched.run, args=(stopping,), name="poll", daemon=True).start()
+    try:
+        yield watched.collect
+    finally:
+        stopping.set()
 
 
 def _jobs(commits: Sequence[Commit], blocking: Blocking) -> Iterator[Job]:
