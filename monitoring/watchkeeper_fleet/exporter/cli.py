@@ -32,7 +32,15 @@ Exit status: 0 stopped, 1 it can't serve, 2 wrong usage."""
     metavar="HOST:PORT",
     help="Where to serve; :PORT is every address of the host.",
 )
-@click.option("--spool", default=SPOOL, show_default=True, metavar="DIR", help="Where agents write.")
+@click.option(
+    "--spool",
+    default=SPOOL,
+    show_default=True,
+    envvar="WATCHKEEPER_SPOOL",
+    show_envvar=True,
+    metavar="DIR",
+    help="Where agents write.",
+)
 @click.option(
     "--state",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -104,11 +112,13 @@ def address(text: str, example: int) -> tuple[str, int]:
     """Return host and port of HOST:PORT; the host is empty where all of them are meant."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise click.BadParameter(f"{text} is no HOST:PORT such as 127.0.0.1:{example}, [::1]:{example} or :{example}")
+        raise click.BadParameter(
+            f"{text} is no HOST:PORT such as 127.0.0.1:{example}, [::1]:{example} or :{example}", param_hint="--listen"
+        )
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1], int(port)
     if ":" in host:
-        raise click.BadParameter(f"write an IPv6 address in brackets: [{host}]:{port}")
+        raise click.BadParameter(f"write an IPv6 address in brackets: [{host}]:{port}", param_hint="--listen")
     return host, int(port)
 
 

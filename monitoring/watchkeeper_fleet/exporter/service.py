@@ -73,7 +73,9 @@ def serve(
         notifier.ready(place)
         while (got := _wait(notifier)) == signal.SIGHUP:
             notifier.reloading()
-            if web.reload(force=True):
+            if web_config is None:
+                log.info("there is no web configuration to read again")
+            elif web.reload(force=True):
                 log.info("the web configuration was read again")
             notifier.ready(place)
         log.info("stopping: %s", signal.Signals(got).name)

@@ -14,17 +14,23 @@ from pathlib import Path
 import bcrypt
 import pytest
 
+from watchkeeper_fleet.exporter.daemon import _Told
+from watchkeeper_fleet.exporter.gpus import Snapshot
+
 WATCHKEEPER = Path(sys.executable).with_name("watchkeeper")
 
 
 @contextlib.contextmanager
-def daemon(*arguments, environment=None, prefix=()):
-    """Start the daemon; give the process and its URL."""
+def daemon(*arguments, environment=None, prefix=(), said=None):
+    """Start the daemon; give the process and its URL. `said` takes what it says before it serves."""
     command = [*prefix, WATCHKEEPER, "exporter", "--listen", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as child:
         try:
             assert child.stderr is not None
             line = child.stderr.readline()
+            while said is not None and "serving" not in line and line:
+                said.append(line)
+                line = child.stderr.readline()
             found = re.search(r"serving (\S+)/metrics$", line)
             assert found, line + child.stderr.read()
             yield child, found[1]
@@ -50,7 +56,12 @@ def test_demo_from_start_to_stop(number):
 
 
 def test_a_host_without_anything(tmp_path):
-    with daemon("--spool", tmp_path / "none", "--devices", "8", "--state", tmp_path / "state.json") as (child, url):
+    said: list[str] = []
+    here = ("--spool", tmp_path / "none", "--devices", "8", "--state", tmp_path / "state.json")
+    with daemon(*here, said=said) as (child, url):
+        assert said == [
+            f"WARNING: no process is seen: the spool {tmp_path / 'none'} can't be read: No such file or directory\n"
+        ]
         text = get(f"{url}/metrics")
         assert "\nwatchkeeper_spool_up 0.0\n" in text
         assert "\nwatchkeeper_nvml_up 0.0\n" in text
@@ -58,13 +69,47 @@ def test_a_host_without_anything(tmp_path):
         assert "\nwatchkeeper_state_saved 1.0\n" in text
         child.terminate()
         assert child.wait(20) == 0
+        assert child.stderr.readline().startswith("WARNING: no device is seen: NVML does not answer (no_")
     assert (tmp_path / "state.json").is_file()
+
+
+def test_totals_that_cannot_be_kept(tmp_path):
+    said: list[str] = []
+    with daemon("--spool", tmp_path, "--state", tmp_path / "none/state.json", said=said) as (_, url):
+        assert [line for line in said if "totals are not kept" in line] == said != []
+        assert "\nwatchkeeper_state_saved 0.0\n" in get(f"{url}/metrics")
+
+
+def test_the_spool_is_where_agents_are_told(tmp_path):
+    said: list[str] = []
+    told = {"WATCHKEEPER_SPOOL": str(tmp_path / "none")}
+    with daemon(environment=told, said=said):
+        assert f"the spool {tmp_path / 'none'} " in said[0]
+
+
+def test_devices_that_come_and_go(caplog):
+    caplog.set_level("INFO")
+    reasons = iter(["no_driver", "no_driver", "", "timeout"])
+    told = _Told(lambda: Snapshot(reason=next(reasons)))
+    assert [told().reason for _ in range(4)] == ["no_driver", "no_driver", "", "timeout"]
+    assert [record.message for record in caplog.records] == [
+        "no device is seen: NVML does not answer (no_driver)",
+        "NVML answers",
+        "no device is seen: NVML does not answer (timeout)",
+    ]
 
 
 def test_state_goes_where_systemd_says(tmp_path):
     with daemon("--spool", tmp_path, environment={"STATE_DIRECTORY": str(tmp_path)}) as (_, url):
         get(f"{url}/metrics")
         assert (tmp_path / "state.json").is_file()
+
+
+def test_reload_without_a_web_configuration():
+    with daemon("--demo") as (child, url):
+        child.send_signal(signal.SIGHUP)
+        assert child.stderr.readline() == "INFO: there is no web configuration to read again\n"
+        assert get(f"{url}/-/healthy") == "healthy\n"
 
 
 def test_reload(tmp_path):
