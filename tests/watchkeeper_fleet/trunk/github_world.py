@@ -119,7 +119,7 @@ class World:
         if branch not in self.branches:
             return None
         log = [commit for commit in self.branches[branch] if commit.time <= self.now]
-        parents = [*(commit.sha for commit in log[1:]), None]
+        parents = [*(commit.sha for commit in log[1:]), None][: len(log)]
         return [_commit(self.repo, one, parent) for one, parent in zip(log, parents, strict=True)]
 
     def runs_of(self, sha: str, event: str) -> list[dict]:
