@@ -62,6 +62,8 @@ TOOL = {
     "read.alertmanager": "engine findings names promql proof read read.loader subject",
     "render": "contract findings model routing | runbook settings",
     "routed": "read read.alertmanager render | findings proof routing settings",
+    "render.grafana_alerts": "findings model promql render render.grafana_templates | outputs",
+    "render.grafana_templates": "ruler",
     "schemas": "findings | fastjsonschema jsonschema",
     "dashboards": "findings render attr grafanalib | typing_extensions",
     # The list of the checks, which loads them when they run: building a project runs them, and they look at a project.

@@ -152,6 +152,7 @@ COMMANDS = {
     "metrics/scrape": "A scrape or a server that tells of no metrics.",
     "output/edited": "Generated files that were edited by hand.",
     "output/foreign": "Files of others where generated ones would go.",
+    "output/grafana-alert": "Alerts that Grafana's own alerting has no words for.",
     "output/manifest": "A list of generated files that can't be read.",
     "rule/dependency": "Queries of a series that a change takes away.",
     "settings/file": "Settings that can't be read.",

@@ -33,7 +33,7 @@ _EVALUATORS = {">": "gt", "<": "lt", "==": "eq", "!=": "ne", ">=": "gte", "<=": 
 _SINCE = (11, 6)  # of eq, ne, gte and lte (grafana#99516)
 _UID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 # As it stands in our own file, of rules and of tombstones alike.
-_WRITTEN_UID = re.compile(r"^ +- uid: '?([A-Za-z0-9_-]{1,40})'?$", re.MULTILINE)
+_WRITTEN_UID = re.compile(r"^ *- uid: '?([A-Za-z0-9_-]{1,40})'?$", re.MULTILINE)
 _TICK = 10  # seconds: Grafana evaluates at multiples of these, and refuses other intervals
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 
