@@ -1,6 +1,7 @@
 """What deploy/ holds, as far as a machine without a cluster can say: by systemd, promtool and a real Prometheus."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -12,8 +13,10 @@ import sys
 import time
 import urllib.parse
 import urllib.request
+import zipfile
 from pathlib import Path
 
+import bcrypt
 import pytest
 import yaml
 
@@ -156,6 +159,33 @@ def test_no_container_can_do_more_than_it_must():
     assert f"USER {user}:{user}\n" in (DEPLOY / "container/Containerfile").read_text()
 
 
+def test_the_folders_are_made(tmp_path):
+    """The first container's script, with this user for the daemon's, in a folder that a pod has used already."""
+    pod = documents("exporter.yaml")["DaemonSet"]["spec"]["template"]["spec"]
+    (folders,) = pod["initContainers"]
+    user = pod["containers"][0]["securityContext"]["runAsUser"]
+    script = folders["args"][0].replace("/run/", f"{tmp_path}/run/").replace("/var/lib/", f"{tmp_path}/lib/")
+    script = script.replace(f"{user}:{user}", f"{os.geteuid()}:{os.getegid()}").replace(str(user), str(os.getegid()))
+    spool, state = tmp_path / "run/watchkeeper", tmp_path / "lib/watchkeeper"
+    state.mkdir(parents=True)
+    (spool / "theirs").mkdir(parents=True)
+    (spool / "x.spool").symlink_to("/etc/passwd")
+    for _ in range(2):  # and at the next start
+        subprocess.run([*folders["command"], script], check=True, capture_output=True)
+        assert spool.stat().st_mode & 0o7777 == 0o3777
+        assert state.stat().st_mode & 0o7777 == 0o750
+
+
+@pytest.mark.parametrize("version", ["1.27", "1.37"])
+def test_kubernetes_takes_the_manifests(version):
+    if importlib.util.find_spec("kubernetes_validate") is None:
+        pytest.skip("kubernetes-validate is not here: pip install kubernetes-validate")
+    import kubernetes_validate
+
+    for document in documents("exporter.yaml").values():
+        kubernetes_validate.validate(document, version, strict=True)
+
+
 def test_the_pod_monitor_finds_the_pods():
     monitor = documents("podmonitor.yaml")["PodMonitor"]
     daemon = documents("exporter.yaml")["DaemonSet"]
@@ -290,6 +320,24 @@ def test_the_image_is_built_from_what_there_is():
     assert json.loads(entry)[1:] == ["exporter"]
     assert f"EXPOSE {PORT}\n" in text
     assert len(set(re.findall(r"^FROM (\S+)", text, re.MULTILINE))) == 1
+    # Where `kubectl exec` and the manifest look for programs.
+    assert f"PATH={Path(json.loads(entry)[0]).parent}:$PATH\n" in text
+
+
+def test_what_is_copied_into_the_image_makes_the_wheel(tmp_path):
+    text = (DEPLOY / "container/Containerfile").read_text()
+    for sources, target in re.findall(r"^COPY (?!--from)(.*) (\S+)$", text, re.MULTILINE):
+        for source in sources.split():
+            if (ROOT / source).is_dir():
+                leave = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / source, tmp_path / target, ignore=leave, dirs_exist_ok=True)
+            else:
+                shutil.copy(ROOT / source, tmp_path / target)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "out"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "out").iterdir()
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"watchkeeper_agent.pth", "watchkeeper_fleet/exporter/cli.py", "watchkeeper/cli/__init__.py"} <= names
 
 
 # Documentation
@@ -297,6 +345,7 @@ def test_the_image_is_built_from_what_there_is():
 
 def test_the_page_has_all_options():
     page = (ROOT / "docs/exporter-running.md").read_text()
+    assert "pip install 'watchkeeper[" not in page  # it is on no index
     told = set(re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE))
     assert told == {option for one in exporter.params for option in one.opts}
 
@@ -312,3 +361,9 @@ def test_the_web_configuration_on_the_page_is_right(tmp_path):
     config = load(tmp_path / "web.yml")
     assert (config.interval, config.burst) == (0.1, 50)
     assert config.users.keys() == {"prometheus"}
+
+
+def test_the_password_on_the_page_is_the_one_it_names():
+    page = (ROOT / "docs/exporter-running.md").read_text()
+    ((secret, word),) = re.findall(r'prometheus: (\$2\S+) +# of "(\w+)"', page)
+    assert bcrypt.checkpw(word.encode(), secret.encode())
