@@ -63,13 +63,7 @@ def _current() -> int:
     return int(wanted) if wanted.isdecimal() else 0
 
 
-def step(gpu: int | None = None) -> Step:
-    """Return what to put around a step: the process is at work in it, and has made progress when it ends.
-
-    Steps may be nested, and run in several threads. Their time is counted for a device of torch, the current one by
-    default. At the end, once a second, the allocator's statistics and the device's free memory are read on this thread.
-    """
-    return Step(gpu)
+step = Step
 
 
 def loader(source: Any) -> Loader:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from watchkeeper_fleet.agent import lifecycle
-from watchkeeper_fleet.agent.progress import PROGRESS
 from watchkeeper_fleet.agent.registry import REGISTRY
 from watchkeeper_fleet.agent.stall import Ring
-from watchkeeper_fleet.agent.steps import METER, initialized
+from watchkeeper_fleet.agent.steps import METER
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
@@ -95,17 +96,17 @@ class Pass:
     def _ask(self) -> None:
         self._lane: Lane | None = None
         try:
-            PROGRESS.begin(self)
+            if REGISTRY.wakers:
+                REGISTRY.wake()
             self._lane = lane = METER.lane()
             if lane.ring is None and lane.gpu and lifecycle.STATE.on:
-                lane.ring = Ring(initialized(), int(lane.gpu))
+                lane.ring = Ring(sys.modules["torch"].cuda, int(lane.gpu))
             lane.ask(self)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
 
     def _answer(self, *, batch: bool) -> None:
         try:
-            PROGRESS.finish(self)
             if self._lane is not None:
                 self._lane.answer(self, batch=batch)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload

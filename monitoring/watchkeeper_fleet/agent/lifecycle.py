@@ -10,7 +10,6 @@ import os
 import sys
 from _thread import allocate_lock
 
-from watchkeeper_fleet.agent.progress import PROGRESS
 from watchkeeper_fleet.agent.registry import REGISTRY
 
 TYPE_CHECKING = False  # typing itself is slow to import
@@ -151,7 +150,6 @@ def _after_in_child() -> None:
         parents, STATE.recorder = STATE.recorder, None
         STATE.lock = allocate_lock()
         REGISTRY.reset()
-        PROGRESS.reset()
         if not STATE.on:
             return
         REGISTRY.wakers[:] = [first_use]

@@ -6,45 +6,34 @@ import time
 
 from watchkeeper_fleet.agent.registry import REGISTRY, Registry
 
+TYPE_CHECKING = False  # typing itself is slow to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 WORK_IN_PROGRESS = "torch_work_in_progress"  # as in metrics.agent, which is slow to import
 PROGRESS_TIMESTAMP = "torch_progress_timestamp_seconds"
 
 
 class Progress:
-    """Pieces of work (steps, waits for a batch), begun and finished in any thread."""
+    """The two gauges. `tell`, which the steps set, returns whether there is work, and when a piece last ended.
 
-    __slots__ = ("_at_work", "_last", "_pieces", "_registry", "stamp")
+    That time is by perf_counter, and 0 where none did: whoever ends a piece asks for one clock only.
+    """
+
+    __slots__ = ("_at_work", "_last", "tell")
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
-        self._registry = registry
-        # To add and to discard is one step each for other threads. A piece may end in another thread than it began in.
-        self._pieces: set[object] = set()
-        self.stamp = 0.0
+        self.tell: Callable[[], tuple[bool, float]] = lambda: (False, 0.0)
         self._at_work = registry.gauge(WORK_IN_PROGRESS)
         self._last = registry.gauge(PROGRESS_TIMESTAMP)
         registry.before.append(self.compute)
 
-    def begin(self, piece: object) -> None:
-        """Note that a piece of work was begun."""
-        if self._registry.wakers:
-            self._registry.wake()
-        self._pieces.add(piece)
-
-    def finish(self, piece: object) -> None:
-        """Note that a piece of work was finished, well or not."""
-        self._pieces.discard(piece)
-        self.stamp = time.time()
-
     def compute(self) -> None:
         """Set the gauges, before they are published."""
-        self._at_work.set(1.0 if self._pieces else 0.0)
-        if self.stamp:
-            self._last.set(self.stamp)
-
-    def reset(self) -> None:
-        """Forget everything: in a forked child, the work is its parent's."""
-        self._pieces = set()
-        self.stamp = 0.0
+        at_work, ended = self.tell()
+        self._at_work.set(1.0 if at_work else 0.0)
+        if ended:
+            self._last.raise_to(time.time() - (time.perf_counter() - ended))
 
 
 PROGRESS = Progress()

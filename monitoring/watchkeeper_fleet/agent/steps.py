@@ -19,7 +19,6 @@ from watchkeeper_fleet.agent.registry import REGISTRY, Registry
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from watchkeeper_fleet.agent.registry import Gauge
     from watchkeeper_fleet.agent.stall import Ring
@@ -71,28 +70,24 @@ class Clock:
 class Lane:
     """What one thread does for one GPU, or on the CPU where `gpu` is empty."""
 
-    __slots__ = ("_batch", "_source", "fed", "gpu", "ring", "wait", "wall")
+    __slots__ = ("_batch", "_source", "ended", "fed", "gpu", "ring", "wait", "wall")
 
     def __init__(self, gpu: str) -> None:
         self.gpu = gpu
         self.wall = Clock()
         self.wait = Clock()
+        self.ended = 0.0  # when a step or a wait last did
         self.fed = False
         self.ring: Ring | None = None
         self._batch = 0.0  # when a batch came that no step has begun with
         self._source = 0  # and from where
 
-    def begin(self, piece: object) -> None:
-        """Begin a step. What was done with its batch before was work too."""
-        now = perf_counter()
+    def begin(self, piece: object, now: float) -> None:
+        """Begin a step in a loop over a loader. What was done with its batch before was work too."""
         since, self._batch = self._batch or now, 0.0
         self.wall.begin(piece, since)
         if self.ring is not None:
             self.ring.begin(now)
-
-    def end(self, piece: object) -> None:
-        """End a step."""
-        self.wall.end(piece, perf_counter())
 
     def ask(self, source: object) -> None:
         """Begin to wait for a batch."""
@@ -105,7 +100,7 @@ class Lane:
 
     def answer(self, source: object, *, batch: bool) -> None:
         """End to wait: there is a batch, or there is none any more."""
-        now = perf_counter()
+        self.ended = now = perf_counter()
         self.wait.end(source, now)
         self.wall.end(source, now)
         if self.ring is not None and not self.wait.running():
@@ -128,22 +123,23 @@ class Meter:
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
         self._registry = registry
-        self._lanes: dict[tuple[int, str], Lane] = {}
+        self._lanes: dict[tuple[int, int | None], Lane] = {}
         self._cells: dict[tuple[str, str], Gauge] = {}
         registry.before.append(self.compute)
 
     def lane(self, gpu: int | None = None) -> Lane:
         """Return the lane of this thread for a GPU, by default the current device of torch, if CUDA is up."""
         if gpu is None:
-            cuda = initialized()
-            name = "" if cuda is None else str(cuda.current_device())
-        else:
-            name = str(int(gpu))
-        key = (get_ident(), name)
+            try:
+                cuda = sys.modules["torch"].cuda
+                gpu = cuda.current_device() if cuda.is_initialized() else None
+            except (KeyError, AttributeError):  # no torch, or one that is being imported
+                pass
+        key = (get_ident(), gpu)
         try:
             return self._lanes[key]
         except KeyError:
-            return self._lanes.setdefault(key, Lane(name))
+            return self._lanes.setdefault(key, Lane("" if gpu is None else str(int(gpu))))
 
     def compute(self) -> None:
         """Publish the sums by GPU, none of which ever falls: another thread may be ahead of what it tells."""
@@ -157,6 +153,11 @@ class Meter:
             if key not in self._cells:
                 self._cells[key] = self._registry.gauge(key[0], gpu=key[1])
             self._cells[key].raise_to(seconds)
+
+    def progress(self) -> tuple[bool, float]:
+        """Return whether a step or a wait is under way, and when one last ended, by perf_counter."""
+        lanes = self._lanes.copy().values()
+        return any(lane.wall.running() for lane in lanes), max((lane.ended for lane in lanes), default=0.0)
 
     def reset(self) -> None:
         """Forget everything: in a forked child, the work is its parent's."""
@@ -177,19 +178,17 @@ def _told(lane: Lane, now: float) -> Iterator[tuple[str, float]]:
         yield STALL, wait  # a CPU has nothing queued: while the loop waits, no step goes on
 
 
-def initialized() -> Any:
-    """Return torch.cuda where CUDA is up in this process, else None."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    check = getattr(cuda, "is_initialized", None)  # missing while torch is being imported
-    return cuda if check is not None and check() else None
-
-
 METER = Meter()
+PROGRESS.tell = METER.progress
 os.register_at_fork(after_in_child=METER.reset)
 
 
 class Step:
-    """A step, or another piece of work: `with agent.step():`."""
+    """What to put around a step: the process is at work in it, and has made progress when it ends.
+
+    Steps may be nested, and run in several threads. Their time is counted for a device of torch, the current one by
+    default. At the end, once a second, the allocator's statistics and the device's free memory are read on this thread.
+    """
 
     __slots__ = ("_gpu", "_lane")
 
@@ -199,9 +198,14 @@ class Step:
 
     def __enter__(self) -> None:
         try:
-            PROGRESS.begin(self)
-            self._lane = METER.lane(self._gpu)
-            self._lane.begin(self)
+            if REGISTRY.wakers:
+                REGISTRY.wake()
+            self._lane = lane = METER.lane(self._gpu)
+            now = perf_counter()
+            if lane.fed:
+                lane.begin(self, now)
+            else:
+                lane.wall.begin(self, now)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
         if BEGIN:
@@ -209,9 +213,10 @@ class Step:
 
     def __exit__(self, *_: object) -> None:
         try:
-            PROGRESS.finish(self)
-            if self._lane is not None:
-                self._lane.end(self)
+            lane = self._lane
+            if lane is not None:
+                lane.ended = now = perf_counter()
+                lane.wall.end(self, now)
             if END:
                 run(END)
             recorder = lifecycle.STATE.recorder
