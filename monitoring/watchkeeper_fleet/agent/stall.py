@@ -63,8 +63,10 @@ class Ring:
         self.leave()
         if self._now is not None:  # it was never answered
             self._drop(self._now)
-        self._settle()
-        wait = None if self._cuda.is_current_stream_capturing() else self._take()
+        wait = None
+        if not self._cuda.is_current_stream_capturing():  # even to query an event would break the capture
+            self._settle()
+            wait = self._take()
         if wait is None:
             self.dropped += 1
             return
