@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from _thread import get_ident
 from time import perf_counter, time
 
 from watchkeeper_fleet.agent.growth import Growth
@@ -38,7 +38,20 @@ def _label(name: str) -> str:
     return cleaned(name)[:_LONGEST_NAME]
 
 
-next_token = itertools.count().__next__
+class Calls:
+    """The calls of one plain function in one thread, which each add to it without asking anyone."""
+
+    __slots__ = ("begun", "counts", "finished")
+
+    def __init__(self, counts: list[float]) -> None:
+        self.begun: list[float] = []  # when those under way were begun, by perf_counter; the last one ends first
+        self.counts = counts  # of the histogram
+        self.finished = 0.0  # when one was last
+
+    def ended(self, started: float) -> None:
+        """Forget a call that is not the last: of a greenlet, which threads know nothing of."""
+        if started in self.begun:
+            self.begun.remove(started)
 
 
 class Function:
@@ -47,22 +60,26 @@ class Function:
     __slots__ = (
         "_errors",
         "_registry",
+        "calls",
         "delta",
-        "finished",
         "in_progress",
         "jumps",
         "latency",
         "name",
         "nonfinite",
         "oldest",
-        "running",
+        "stamp",
+        "waiting",
     )
 
     def __init__(self, registry: Registry, name: str) -> None:
         self._registry = registry
         self.name = name
-        self.running: dict[int, float] = {}  # when each call under way started, by perf_counter
-        self.finished = 0.0  # when one did last, by perf_counter
+        self.calls: dict[int, Calls] = {}  # of plain functions, by thread
+        # Of coroutines and generators, which change threads, and end in any order: when each under way was begun, by
+        # a number of its own, and when one was finished last.
+        self.waiting: dict[int, float] = {}
+        self.stamp = 0.0
         self.latency = registry.histogram(LATENCY, LATENCY.buckets, function=name)
         self.in_progress = registry.gauge(IN_PROGRESS, function=name)
         self.oldest = registry.gauge(OLDEST_IN_PROGRESS, function=name)
@@ -72,6 +89,29 @@ class Function:
         self._errors: dict[str, Counter] = {}
         for error in _CLASSES:
             self._count(error)
+
+    def first_call(self) -> Calls:
+        """Return what the calls of this thread add to."""
+        return self.calls.setdefault(get_ident(), Calls(self.latency.part()))
+
+    @property
+    def running(self) -> list[float]:
+        """When each call under way was begun. The copies are one step each for other threads."""
+        begun = [*self.waiting.copy().values()]
+        for calls in self.calls.copy().values():
+            begun += calls.begun
+        return begun
+
+    @property
+    def finished(self) -> float:
+        """When a call was finished last, 0 where none was."""
+        return max([self.stamp, *(calls.finished for calls in self.calls.copy().values())])
+
+    def forget(self) -> None:
+        """Drop what is the parent's, in a forked child: also the calls in whose midst it was forked."""
+        self.calls.clear()
+        self.waiting.clear()
+        self.stamp = 0.0
 
     def failed(self, error: BaseException) -> None:
         """Count an exception by its class. A generator that is closed early is none: its consumer has enough."""
@@ -88,7 +128,7 @@ class Function:
 
     def publish(self, now: float) -> None:
         """Set what changes by itself."""
-        running = self.running.copy().values()  # the copy is one step for other threads
+        running = self.running
         self.in_progress.set(len(running))
         self.oldest.set(max(0.0, now - min(running)) if running else 0.0)
 
@@ -130,7 +170,7 @@ class Functions:
     def _progress(self, now: float) -> None:
         """A request is work like a step: say so too. The gauges were set by the steps before, whose hook is older."""
         functions = self._functions.copy().values()
-        if any(function.running for function in functions):
+        if any(function.in_progress.value for function in functions):
             self.registry.gauge(WORK_IN_PROGRESS).set(1.0)
         finished = max((function.finished for function in functions), default=0.0)
         if finished:
@@ -142,5 +182,4 @@ class Functions:
         self.tallies.forget()
         self._seen.clear()
         for function in self._functions.values():
-            function.running.clear()
-            function.finished = 0.0
+            function.forget()

@@ -7,6 +7,7 @@ import sys
 from watchkeeper_fleet.agent.growth import initialized
 from watchkeeper_fleet.agent.nonfinite import nonfinite as holds_nonfinite
 from watchkeeper_fleet.agent.policies import CudaRequiredError, MemoryJumpError, NonFiniteOutputError, kill
+from watchkeeper_fleet.agent.trees import take_apart
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Monitor:
         "begin",
         "function",
         "growth",
+        "guarded",
+        "looks",
         "registry",
     )
 
@@ -46,6 +49,9 @@ class Monitor:
         self.growth = functions.growth
         # What a function is called with nearly always, without the step in between.
         self.begin = self._refuse_or_begin if require_cuda or not memory_jump else self.growth.begin
+        # What `begin` and `examine` need not be called for.
+        self.guarded = require_cuda
+        self.looks = nonfinite is not None
         self.registry = functions.registry
         self._nonfinite = nonfinite
         self._jump = memory_jump
@@ -77,11 +83,14 @@ class Monitor:
                 self._act(self._jump, MemoryJumpError(words))
 
     def examine(self, output: object) -> None:
-        """Look for NaN and infinity in an output."""
-        if self._nonfinite is None:
+        """Look for NaN and infinity in an output, where that is wanted."""
+        if not self.looks:
             return
         try:
-            bad = holds_nonfinite(output, self.function.name, self._tallies)
+            tensors, finite = take_apart(output)
+            if finite and not tensors:
+                return
+            bad = not finite or holds_nonfinite(tensors, self.function.name, self._tallies)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload; an error of the device comes up again where the workload meets it
             self.registry.faults += 1
             return

@@ -13,8 +13,6 @@ import math
 import os
 import sys
 
-from watchkeeper_fleet.agent.trees import take_apart
-
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from typing import Any
@@ -75,16 +73,11 @@ class Tallies:
         return totals
 
 
-def nonfinite(output: object, function: str, tallies: Tallies | None) -> bool:
-    """Whether output holds NaN or infinity.
+def nonfinite(tensors: list[Any], function: str, tallies: Tallies | None) -> bool:
+    """Whether one of some tensors holds NaN or infinity.
 
     What lies on a GPU is counted in tallies later and taken for finite here, or, without tallies, waited for.
     """
-    tensors, finite = take_apart(output)
-    if not finite:
-        return True
-    if not tensors:
-        return False
     torch = sys.modules["torch"]
     # The check would become part of what is traced. torch.jit is on its way out.
     if getattr(torch.jit, "is_tracing", bool)():

@@ -138,27 +138,33 @@ class Gauge(Single):
 class Histogram(Folded):
     """Counts observations in buckets, from any thread."""
 
-    __slots__ = ("_bounds", "_empty", "_parts")
+    __slots__ = ("_empty", "_parts", "bounds")
 
     def __init__(self, registry: Registry, name: str, labels: dict[str, str], bounds: Sequence[float]) -> None:
         super().__init__(registry, name, labels)
-        self._bounds = tuple(bounds)
-        self._empty = [0.0] * (len(self._bounds) + 2)  # a count for each bucket, one for +Inf, then the sum
+        self.bounds = tuple(bounds)
+        self._empty = [0.0] * (len(self.bounds) + 2)  # a count for each bucket, one for +Inf, then the sum
         self._parts: dict[int, list[float]] = {}
 
     def observe(self, value: float) -> None:
         """Count value in its bucket."""
-        place = bisect_left(self._bounds, value)
         try:
             part = self._parts[get_ident()]
         except KeyError:
-            self._registry.wake()
-            part = self._parts.setdefault(get_ident(), self._empty.copy())
-        part[place] += 1.0
+            part = self.part()
+        part[bisect_left(self.bounds, value)] += 1.0
         part[-1] += value
 
+    def part(self) -> list[float]:
+        """Return what this thread adds to, for who observes very often: as `observe` does, a bucket and the sum."""
+        part = self._parts.get(get_ident())
+        if part is None:
+            self._registry.wake()
+            part = self._parts.setdefault(get_ident(), self._empty.copy())
+        return part
+
     def fields(self) -> list[tuple[str, dict[str, str]]]:
-        bounds = [*map(repr, map(float, self._bounds)), "+Inf"]
+        bounds = [*map(repr, map(float, self.bounds)), "+Inf"]
         return [
             *((f"{self.name}_bucket", {**self.labels, "le": bound}) for bound in bounds),
             (f"{self.name}_sum", self.labels),
@@ -166,11 +172,12 @@ class Histogram(Folded):
         ]
 
     def fold(self, row: list[float], place: int) -> None:
-        parts = self._parts.copy().values()
-        *counts, total = map(sum, zip(*parts, strict=True)) if len(parts) > 1 else next(iter(parts), self._empty)
-        cumulative = [*accumulate(counts)]
-        # The count is that of the buckets: they never disagree.
-        row[place : place + len(counts) + 2] = [*cumulative, total, cumulative[-1]]
+        parts = [*self._parts.copy().values()] or [self._empty]
+        part = parts[0] if len(parts) == 1 else [*map(sum, zip(*parts, strict=True))]
+        end = place + len(part) - 1
+        row[place : end + 1] = accumulate(part)
+        row[end] = part[-1]
+        row[end + 1] = row[end - 1]  # the count is that of the buckets: they never disagree
 
     def reset(self) -> None:
         self._parts = {}

@@ -5,10 +5,13 @@ The first two are written out twice, and with local names, since every call pays
 
 from __future__ import annotations
 
+import itertools
+import sys
+from _thread import get_ident
+from bisect import bisect_left
 from time import perf_counter
 
-from watchkeeper_fleet.agent.functions import next_token
-from watchkeeper_fleet.agent.trees import KINDS
+from watchkeeper_fleet.agent.trees import DULL
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
@@ -19,63 +22,92 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.agent.monitor import Monitor
 
 
+next_token = itertools.count().__next__
+
+
 def plain(function: Callable[..., Any], monitor: Monitor) -> Callable[..., Any]:
-    state, running, observe = monitor.function, monitor.function.running, monitor.function.latency.observe
-    begin, end, examine, close = monitor.begin, monitor.end, monitor.examine, monitor.growth.close
-    kind_of = KINDS.get
+    state = monitor.function
+    calls, bounds = state.calls, state.latency.bounds
+    begin, end, examine, close, failed = (
+        monitor.begin,
+        monitor.end,
+        monitor.examine,
+        monitor.growth.close,
+        monitor.failed,
+    )
+    guarded, looks, modules, dull = monitor.guarded, monitor.looks, sys.modules, DULL
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         span = None
-        token = next_token()
+        try:
+            mine = calls[get_ident()]
+        except KeyError:
+            mine = state.first_call()
+        begun = mine.begun
         started = perf_counter()
         try:
-            running[token] = started
-            span = begin()
+            begun.append(started)
+            if guarded or "torch" in modules:
+                span = begin()
             result = function(*args, **kwargs)
             if span is not None:
                 end(span)
-            if kind_of(type(result), True):  # not for a text or a whole number
+            if looks and type(result) not in dull:
                 examine(result)
             return result  # noqa: TRY300 - an else would cost the finally's order
         except BaseException as error:
-            monitor.failed(error)
+            failed(error)
             raise
         finally:
-            running.pop(token, None)
+            mine.finished = now = perf_counter()
+            if begun[-1] is started:
+                begun.pop()
+            else:
+                mine.ended(started)
             if span is not None:
                 close(span)
-            state.finished = now = perf_counter()
-            observe(now - started)
+            now -= started
+            counts = mine.counts
+            counts[bisect_left(bounds, now)] += 1.0
+            counts[-1] += now
 
     return wrapper
 
 
 def coroutine(function: Callable[..., Any], monitor: Monitor) -> Callable[..., Any]:
-    state, running, observe = monitor.function, monitor.function.running, monitor.function.latency.observe
-    begin, end, examine, close = monitor.begin, monitor.end, monitor.examine, monitor.growth.close
-    kind_of = KINDS.get
+    state = monitor.function
+    waiting, observe = state.waiting, state.latency.observe
+    begin, end, examine, close, failed = (
+        monitor.begin,
+        monitor.end,
+        monitor.examine,
+        monitor.growth.close,
+        monitor.failed,
+    )
+    guarded, looks, modules, dull = monitor.guarded, monitor.looks, sys.modules, DULL
 
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         span = None
         token = next_token()
         started = perf_counter()
         try:
-            running[token] = started
-            span = begin()
+            waiting[token] = started
+            if guarded or "torch" in modules:
+                span = begin()
             result = await function(*args, **kwargs)
             if span is not None:
                 end(span)
-            if kind_of(type(result), True):  # not for a text or a whole number
+            if looks and type(result) not in dull:
                 examine(result)
             return result  # noqa: TRY300 - as above
         except BaseException as error:
-            monitor.failed(error)
+            failed(error)
             raise
         finally:
-            running.pop(token, None)
+            waiting.pop(token, None)
             if span is not None:
                 close(span)
-            state.finished = now = perf_counter()
+            state.stamp = now = perf_counter()
             observe(now - started)
 
     return wrapper
@@ -95,7 +127,7 @@ class _Stream:
     def __enter__(self) -> None:
         self._token = next_token()
         self._resumed = perf_counter()
-        self._monitor.function.running[self._token] = self._resumed
+        self._monitor.function.waiting[self._token] = self._resumed
         if self._span is not None:
             self._monitor.growth.enter(self._span)
         elif not self._started:
@@ -107,7 +139,7 @@ class _Stream:
                 raise
 
     def __exit__(self, *_: object) -> None:
-        self._monitor.function.running.pop(self._token, None)
+        self._monitor.function.waiting.pop(self._token, None)
         if self._span is not None:
             self._monitor.growth.leave(self._span)
         self._inside += perf_counter() - self._resumed
@@ -121,7 +153,7 @@ class _Stream:
         """Observe it, however it ended."""
         if self._span is not None:
             self._monitor.growth.close(self._span)
-        self._monitor.function.finished = perf_counter()
+        self._monitor.function.stamp = perf_counter()
         self._monitor.function.latency.observe(self._inside)
 
 

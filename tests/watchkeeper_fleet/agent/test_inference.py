@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from watchkeeper_fleet.agent.functions import MOST_CLASSES, MOST_FUNCTIONS, Functions
+from watchkeeper_fleet.agent.functions import MOST_CLASSES, MOST_FUNCTIONS, Calls, Functions
 from watchkeeper_fleet.agent.inference import NonFiniteOutputError, monitor_inference
 from watchkeeper_fleet.agent.progress import Progress
 from watchkeeper_fleet.agent.registry import Registry
@@ -263,6 +263,34 @@ def test_threads_lose_nothing(fleet):
         list(pool.map(many, range(8)))
     assert fleet.value("latency_seconds_count") == 4000
     assert fleet.value("in_progress") == 0
+
+
+def test_a_call_of_a_greenlet_ends_before_those_begun_after_it():
+    calls = Calls([])
+    calls.begun += [1.0, 2.0, 3.0]
+    calls.ended(2.0)
+    calls.ended(2.0)  # by an interrupt between two bytecodes it was never begun
+    assert calls.begun == [1.0, 3.0]
+
+
+def test_what_calls_leave_in_progress_in_an_interrupt_is_nothing(fleet):
+    @fleet.monitor(name="f")
+    def recurse(depth):
+        if depth == 0:
+            signal.raise_signal(signal.SIGUSR1)
+        recurse(depth - 1)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            recurse(100)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert fleet.functions.get("f").running == []
+    assert fleet.value("latency_seconds_count") == 101
 
 
 def test_a_coroutine_is_in_progress_while_it_waits(fleet):
