@@ -43,7 +43,8 @@ TOOL = {
     "policy": "findings names | promql",
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
-    "settings": "findings | outputs policy tomli",
+    "folders": "findings",
+    "settings": "findings | folders outputs policy tomli",
     "load": "fields findings model pack",
     "output": "findings",
     "states": "",
@@ -106,6 +107,8 @@ FLEET = {
     "github": "watchkeeper._version watchkeeper.findings",
     "trunk.cli": "click exporter.cli trunk | exporter github",
     "trunk": "exporter github metrics watchkeeper._version watchkeeper.contract",
+    "issues.cli": "click exporter.cli | exporter github issues",
+    "issues": "exporter github metrics watchkeeper.findings",
     "alerts": "watchkeeper.__init__ metrics metrics.agent",
     "dashboards": "watchkeeper.contract watchkeeper.dashboards watchkeeper.render metrics metrics.agent alerts"
     " | watchkeeper.__init__",

@@ -25,6 +25,10 @@ _VERBS = {
         "watchkeeper.cli.import_:import_",
         "Turn rule files into Python definitions that render back to the same rules.",
     ),
+    "issue-receiver": (
+        "watchkeeper_fleet.issues.cli:issue_receiver",
+        "Turn Alertmanager's notifications into GitHub issues: opened, commented, closed.",
+    ),
     "query": (
         "watchkeeper.cli.query:query",
         "Evaluate PromQL on samples from files.",

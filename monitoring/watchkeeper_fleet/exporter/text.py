@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from watchkeeper.contract import Metric
-from watchkeeper_fleet.metrics import agent, exporter, trunk
+from watchkeeper_fleet.metrics import agent, exporter, issues, trunk
 
 # By the name of the family: each series, written as `name{label="value"}`, and its value.
 Samples = dict[str, list[tuple[str, float]]]
@@ -18,7 +18,7 @@ OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 FAMILIES: dict[str, Metric] = {
     metric.name: metric
-    for module in (agent, exporter, trunk)
+    for module in (agent, exporter, issues, trunk)
     for metric in vars(module).values()
     if isinstance(metric, Metric) and not metric.external
 }

@@ -1,0 +1,1 @@
+"""Alerts as GitHub issues: a receiver of Alertmanager's webhook."""
