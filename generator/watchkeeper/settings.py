@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from watchkeeper.folders import Folder
     from watchkeeper.policy import Policy
 
 Version = tuple[int, int]
@@ -49,6 +50,7 @@ class Settings:
     a URL, or with an empty one, alerts carry no such link. `timezone`: of the times on a page, such as `Europe/Paris`;
     UTC where it is empty, and where Alertmanager is too old for it. `policy`: the team's own rules for rules, None
     without any. `outputs`: what else is written, below deploy/, with the options of each kind.
+    `folders`: Grafana's folders by their uids.
     """
 
     root: Path
@@ -60,6 +62,7 @@ class Settings:
     targets: Targets = field(default_factory=Targets)
     policy: Policy | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    folders: Mapping[str, Folder] = field(default_factory=dict)
 
     def runbook(self, name: str) -> str:
         """Return the address of a runbook page, empty where none is configured."""
@@ -140,6 +143,10 @@ class _Reader:
                 from watchkeeper import outputs  # which most have none of
 
                 values[key] = outputs.read(value, self.fault)
+            elif key == "folders":
+                from watchkeeper import folders  # which most have none of
+
+                values[key] = folders.read(value, self.fault)
             elif key == "teams":
                 if isinstance(value, list) and all(isinstance(team, str) for team in value):
                     values[key] = tuple(value)
