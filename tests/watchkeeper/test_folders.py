@@ -1,5 +1,7 @@
 """Grafana's folders in the settings."""
 
+import itertools
+
 import pytest
 
 from watchkeeper.folders import Folder, path
@@ -46,5 +48,5 @@ def test_four_levels_are_fine(tmp_path):
 
 
 def chain(uids):
-    inner = (f'{uid} = {{title = "T", parent = "{above}"}}' for above, uid in zip(uids, uids[1:], strict=False))
+    inner = (f'{uid} = {{title = "T", parent = "{above}"}}' for above, uid in itertools.pairwise(uids))
     return "\n".join([f'{uids[0]} = "T"', *inner])
