@@ -29,7 +29,7 @@ class Limits:
     @property
     def held(self) -> bool:
         """Whether no request may be made now; further ahead than an hour, the clock was set back since."""
-        return 0 < self.until - self._clock() <= HOUR
+        return 0 < self.until - self._clock() <= HOUR + 1.0
 
     def note(self, headers: Mapping[str, str]) -> None:
         """Take over what any answer says of the budget and the time."""
@@ -48,7 +48,7 @@ class Limits:
         """Make no request until the hour's budget is new."""
         now = self._clock()
         reset = self.reset if self.reset is not None and self.remaining == 0 else now + MINUTE
-        self._hold("rate_limit", min(max(reset, now) + 1.0, now + HOUR))
+        self._hold("rate_limit", min(max(reset, now), now + HOUR) + 1.0)
 
     def too_fast(self, headers: Mapping[str, str]) -> None:
         """Make no request for as long as a secondary limit asks; longer each time where it does not say."""

@@ -56,7 +56,7 @@ def hang_up() -> Fault:
     """Return a connection that is closed without a word."""
 
     def act(handler: Handler) -> None:
-        handler.close_connection = True
+        handler.end_without_answer()
 
     return Fault(act=act)
 
@@ -65,8 +65,8 @@ def silent(until: threading.Event) -> Fault:
     """Return a server that takes its time: it says nothing until then."""
 
     def act(handler: Handler) -> None:
+        handler.end_without_answer()
         until.wait(60)
-        handler.close_connection = True
 
     return Fault(act=act)
 
@@ -75,7 +75,7 @@ def dripping(until: threading.Event) -> Fault:
     """Return an answer that comes byte after byte, for as long as that is not set."""
 
     def act(handler: Handler) -> None:
-        handler.close_connection = True
+        handler.end_without_answer()
         with contextlib.suppress(OSError):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
             while not until.wait(0.05):
@@ -195,12 +195,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def fail(self, fault: Fault) -> None:
         if fault.act is not None:
-            self.standin.seen.append((self.path, 0))
             fault.act(self)
         elif fault.body is not None:
             self.answer(fault.status, fault.body, fault.headers)
         else:
             self.refuse(fault.status, fault.message, fault.headers)
+
+    def end_without_answer(self) -> None:
+        self.standin.seen.append((self.path, 0))
+        self.close_connection = True
 
     def route(self, path: str, params: dict[str, str]) -> None:
         world = self.standin.world
