@@ -172,7 +172,7 @@ def trunk_exporter(
 
     gc.enable()  # other verbs end before there is anything to collect
     host, port = address(listen, PORT)
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo, re.ASCII):
+    if not re.fullmatch(r"(?!\.\.?/)[\w.-]+/(?!\.\.?$)[\w.-]+", repo, re.ASCII):
         raise click.BadParameter(f"{repo} is no OWNER/NAME such as pytorch/pytorch", param_hint="--repo")
     if not branch or not branch.isprintable():
         raise click.BadParameter("a branch has a name", param_hint="--branch")
