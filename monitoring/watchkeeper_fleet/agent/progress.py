@@ -20,10 +20,11 @@ class Progress:
     That time is by perf_counter, and 0 where none did: whoever ends a piece asks for one clock only.
     """
 
-    __slots__ = ("_at_work", "_last", "tell")
+    __slots__ = ("_at_work", "_ended", "_last", "tell")
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
         self.tell: Callable[[], tuple[bool, float]] = lambda: (False, 0.0)
+        self._ended = 0.0
         self._at_work = registry.gauge(WORK_IN_PROGRESS)
         self._last = registry.gauge(PROGRESS_TIMESTAMP)
         registry.before.append(self.compute)
@@ -32,8 +33,9 @@ class Progress:
         """Set the gauges, before they are published."""
         at_work, ended = self.tell()
         self._at_work.set(1.0 if at_work else 0.0)
-        if ended:
-            self._last.raise_to(time.time() - (time.perf_counter() - ended))
+        if ended > self._ended:
+            self._ended = ended
+            self._last.set(time.time() - (time.perf_counter() - ended))
 
 
 PROGRESS = Progress()

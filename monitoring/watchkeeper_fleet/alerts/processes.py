@@ -12,7 +12,7 @@ ZOMBIE = Alert(
         f"time() - {PROGRESS_TIMESTAMP} > 300 and min_over_time({WORK_IN_PROGRESS}[5m]) == 1"
         f" and on (cluster, instance, process) rate({PROCESS_CPU}[2m]) > 0.5"
     ),
-    for_="1m",
+    for_="30s",  # with the group's interval: within 6 minutes of the last progress
     severity=Severity.CRITICAL,
     priority="P1",
     team="inference-sre",

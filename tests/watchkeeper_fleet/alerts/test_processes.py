@@ -12,7 +12,7 @@ def test_a_rank_that_spins(pack):
     # Its last step ended at 5 minutes; since then it waits for a neighbour that is dead, at 100 % CPU.
     progress = [min(15.0 * i, 300.0) for i in range(80)]
     run = pack.run({PROGRESS_TIMESTAMP: progress, WORK_IN_PROGRESS: "1x79", PROCESS_CPU: "0+15x79"}, labels=RANK)
-    run.fires(ZOMBIE, first="11m15s", summary="Rank 4 of train on n1 is a zombie", description="6m 15s")
+    run.fires(ZOMBIE, first="10m45s", summary="Rank 4 of train on n1 is a zombie", description="5m 45s")
 
 
 def test_an_idle_server_makes_no_progress_either(pack):
