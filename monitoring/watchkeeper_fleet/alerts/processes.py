@@ -52,4 +52,4 @@ SKEW = Alert(
     runbook="stack-version-skew",
 )
 
-GROUP = Group("processes", [ZOMBIE, LOST, SKEW], interval="30s")
+GROUP = Group("processes", [ZOMBIE, LOST, SKEW], interval="15s")

@@ -8,7 +8,7 @@ import watchkeeper.dashboards as d
 from watchkeeper.contract import re
 from watchkeeper_fleet.alerts.gpu_stall import OFFERED, RATIO, STALLED
 from watchkeeper_fleet.dashboards.parts import NODES, colours, column, counted, level, links, names, tile, to
-from watchkeeper_fleet.metrics.agent import DATA_WAIT, STALL, STEP_WALL
+from watchkeeper_fleet.metrics.agent import DATA_WAIT, IDLE, STALL, STEP_WALL
 from watchkeeper_fleet.metrics.exporter import UTILIZATION
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ GPU = "{{workload}} on {{node}} GPU {{gpu}}"
 RANK = "{{workload}} rank {{rank}} on {{node}} GPU {{gpu}}"
 
 STALLS, WALL, WAIT = STALL.where(**WORK), STEP_WALL.where(**WORK), DATA_WAIT.where(**WORK)
+IDLING = IDLE.where(**WORK)
 STALLING, OFFERING, BUSY = RATIO.where(**WORK), OFFERED.where(**WORK), UTILIZATION.where(**DEVICES)
 
 # The alert's second condition: below it there is too little work for a ratio to mean anything.
@@ -175,11 +176,11 @@ def _loader() -> list[Any]:
         ),
         d.timeseries(
             "Stalls without data wait",
-            f"clamp_min(sum {by} (rate({STALLS}[$__rate_interval])) - sum {by} (rate({WAIT}[$__rate_interval])), 0)",
+            f"clamp_min(sum {by} (rate({IDLING}[$__rate_interval])) - sum {by} (rate({STALLS}[$__rate_interval])), 0)",
             legend=RANK,
             description=(
-                "Seconds in each second that the GPU stood idle while the training thread was not waiting for a batch. "
-                "High: the time goes elsewhere on the CPU, to copies, logging, checkpoints or Python itself."
+                "Seconds in each second that the GPU stood idle with the batch there and its step not begun. High: the "
+                "time goes elsewhere on the CPU, to copies, to making the batch ready or to Python itself."
             ),
             unit="percentunit",
             min=0,
