@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.issues.tracker import Rules
 
 # GitHub takes 65,536 characters; more alerts are in Alertmanager, and each that is told again gets its turn.
-MOST_LINES = 150
-WIDTH = 300
+MOST = 60_000
+WIDTH = 120
 _WHY = (
     "More alerts fire than issues may be opened in an hour. These have none; when an alert is told again, it gets one "
     "as soon as there is room, and leaves this list."
@@ -32,11 +32,14 @@ class Storm:
 
     def hold(self, alert: Alert, external_url: str) -> bool:
         """Note an alert; return whether it is new here."""
-        if alert.fingerprint in self._lines or len(self._lines) >= MOST_LINES:
+        if alert.fingerprint in self._lines:
             return False
         text = markdown.plain(markdown.title(alert)[:WIDTH])
         view = markdown.view(external_url, {"alertname": alert.labels.get("alertname", "")})
-        self._lines[alert.fingerprint] = f"- {text} ({markdown.link(view)})"
+        line = f"- {text} ({markdown.link(view)})"
+        if sum(map(len, self._lines.values())) + 60 * len(self._lines) + len(line) > MOST:
+            return False
+        self._lines[alert.fingerprint] = line
         return True
 
     def release(self, fingerprint: str) -> None:
