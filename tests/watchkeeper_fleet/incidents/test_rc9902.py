@@ -163,7 +163,7 @@ AFTER_THE_ERROR = [
     ("03:15:46", SLOW),
     ("03:16:16", VECTORS_DOWN),
     ("03:17:01", ENDPOINT_DOWN),
-    ("03:20:31", ZOMBIE),
+    ("03:20:01", ZOMBIE),
 ]
 
 
@@ -206,7 +206,7 @@ def test_a_p99_of_45_seconds_can_be_read(run_of):
 def test_ranks_that_wait_are_zombies(run_of):
     # Seven on node 04 and one on each other node; the dead rank itself is none.
     run = run_of("linear")
-    run.fires(ZOMBIE, first=rc9902.at(rc9902.seconds("03:20:31")), count=14)
+    run.fires(ZOMBIE, first=rc9902.at(rc9902.seconds("03:20:01")), count=14)
     run.silent(ZOMBIE, labels={**NODE_04, "process": "0"})
 
 
