@@ -10,11 +10,14 @@ from watchkeeper_fleet.alerts.trunk import BADLY_BROKEN, BROKEN, STALE
 from watchkeeper_fleet.dashboards.parts import LINE, colours, links, names, tile
 from watchkeeper_fleet.metrics.trunk import (
     API_REMAINING,
+    API_REQUESTS,
     COMMITS_SINCE_GREEN,
+    JOB_FAILING,
     JOBS_FAILING,
     JOBS_UNDECIDED,
     LAST_GREEN,
     LAST_SUCCESS,
+    POLL_ERRORS,
     QUEUE_TIME,
     RUN_TIME,
 )
@@ -154,6 +157,24 @@ def _red(pack: Pack) -> list[Any]:
             decimals=0,
         ),
         d.table(
+            "Jobs that are red",
+            f"max by (repository, branch, workflow, job_name) ({JOB_FAILING.where(**BRANCHES)})",
+            description=(
+                "The 50 longest streaks. Names that share a platform or an image tell where to look. A job leaves the "
+                "list when it is green again."
+            ),
+            columns={
+                "repository": "Repository",
+                "branch": "Branch",
+                "workflow": "Workflow",
+                "job_name": "Job",
+                "Value": "Commits in a row",
+            },
+            units={"Commits in a row": "short"},
+            sort_by="-Commits in a row",
+            width=12,
+        ),
+        d.table(
             "Now",
             [
                 f"max by (repository, branch) ({IN_A_ROW})",
@@ -163,9 +184,7 @@ def _red(pack: Pack) -> list[Any]:
                 f"time() - max by (repository, branch) ({LAST_GREEN.where(**BRANCHES)})",
                 f"time() - max by (repository, branch) ({LAST_SUCCESS.where(**BRANCHES)})",
             ],
-            description=(
-                "Each branch in figures, the worst first. No metric names the jobs: the repository's own pages do."
-            ),
+            description="Each branch in figures, the worst first. Undecided jobs are neither red nor green.",
             columns={
                 "repository": "Repository",
                 "branch": "Branch",
@@ -288,5 +307,28 @@ def _data(pack: Pack) -> list[Any]:
             description="A saw-tooth is normal. It touches 0: another user of the same token, or too many branches.",
             unit="short",
             min=0,
+        ),
+        d.timeseries(
+            "Polls that failed",
+            f"sum by (repository, branch, reason) (increase({POLL_ERRORS.where(**BRANCHES)}[$__rate_interval])) > 0",
+            legend=f"{{{{reason}}}}, {BRANCH}",
+            description=(
+                "By reason. unauthorized: the token has expired. rate_limit: its budget is used up. not_found: no such "
+                "branch. server, network, timeout: GitHub, or the way there; it passes by itself."
+            ),
+            unit="short",
+            min=0,
+            decimals=0,
+            interval="30m",
+            custom={"drawStyle": "bars", "fillOpacity": 80},
+        ),
+        d.timeseries(
+            "API requests by answer",
+            f"sum by (code) (rate({API_REQUESTS}[$__rate_interval]))",
+            legend="{{code}}",
+            description="304 is free, 2xx uses up the budget. All 2xx and no 304: nothing is kept from poll to poll.",
+            unit="reqps",
+            min=0,
+            interval="30m",
         ),
     ]

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from watchkeeper._version import __version__
 from watchkeeper_fleet.exporter.text import Samples, add
 from watchkeeper_fleet.github import REASONS, Trouble
 from watchkeeper_fleet.metrics import trunk
-from watchkeeper_fleet.metrics.exporter import BUILD_INFO, STATE_SAVED
+from watchkeeper_fleet.metrics.exporter import STATE_SAVED
 from watchkeeper_fleet.trunk import green
 from watchkeeper_fleet.trunk.fetch import history, remembered
 from watchkeeper_fleet.trunk.times import LATE, Times
@@ -182,7 +181,6 @@ class Trunk:
                 add(samples, metric, value)
         add(samples, trunk.STATE_REFUSED, float(bool(self._cache.refused)))
         add(samples, STATE_SAVED, float(self._cache.saved))
-        add(samples, BUILD_INFO, 1.0, __version__)
         return samples
 
     def _add_verdict(self, samples: Samples, verdict: Verdict) -> None:

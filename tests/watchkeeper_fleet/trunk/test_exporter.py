@@ -542,7 +542,7 @@ def test_all_that_is_declared_is_served_and_told_of(world, make):
     exporter.poll()
     declared = {one.name for one in vars(metrics).values() if isinstance(one, Metric)}
     served = set(exporter.trunk.collect())
-    assert served == declared | {"watchkeeper_state_saved", "watchkeeper_build_info"}
+    assert served == declared | {"watchkeeper_state_saved"}
     assert set(re.findall(r"`(trunk_[a-z_]+)`", PAGE.read_text())) >= declared
     assert all(one.name.endswith("_total") for one in vars(metrics).values() if isinstance(one, Counter))
 
