@@ -144,8 +144,11 @@ class Trunk:
         commits = remembered(
             self._github, self._cache, of.repository, of.branch, commits=of.commits, wanted=of.blocking.wants
         )
-        verdict = judge(commits, of.blocking)
-        last_green = green.follow(green.from_json(kept.get("green")), commits, verdict.green)
+        # Other options ask other questions, to which it may have no answers: that is not green.
+        verdict = judge(commits, of.blocking) if commits else None
+        last_green = green.from_json(kept.get("green"))
+        if verdict is not None:
+            last_green = green.follow(last_green, commits, verdict.green)
         return _Known(verdict, last_green, float(success), times=self._rows_of_times())
 
     def _rows_of_times(self) -> Samples:

@@ -436,6 +436,17 @@ def test_a_restart_while_the_api_is_away(world, standin, make):
     assert exporter.value(metrics.LAST_SUCCESS) == success
 
 
+def test_other_options_and_an_api_that_is_away_are_not_green(world, standin, make):
+    push(world, "!build")
+    make().poll()
+    standin.faults.append(Fault(403, "Resource not accessible"))
+    exporter = make(commits=7)
+    exporter.poll()
+    assert metrics.JOBS_FAILING.name not in exporter.trunk.collect()
+    exporter.poll()
+    assert exporter.failing() == [1, 0, 0]
+
+
 def test_the_state_of_another_branch_is_not_taken(world, make):
     push(world, "!build")
     make().poll()
