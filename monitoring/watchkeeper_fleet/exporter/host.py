@@ -6,6 +6,8 @@ import os
 import posixpath
 from typing import NamedTuple
 
+from watchkeeper_fleet.exporter.cgroups import Hierarchy
+
 TICKS = os.sysconf("SC_CLK_TCK")
 LARGEST = 1 << 20
 
@@ -24,6 +26,7 @@ class Host:
         self._proc = proc
         self._cgroups = cgroups
         self._kills: dict[str, int | None] = {}
+        self._hierarchies: dict[str, Hierarchy] = {}
 
     def refresh(self) -> None:
         """Begin a new collection: what is asked twice in one is read once."""
@@ -46,28 +49,41 @@ class Host:
             return None
 
     def _groups(self, pid: int) -> tuple[str, ...]:
-        lines = _read(f"{self._proc}/{pid}/cgroup").decode(errors="replace").splitlines()
-        base, events = "", "memory.events"
-        path = ""
-        for line in lines:
-            controllers, _, place = line.partition(":")[2].partition(":")
-            if "memory" in controllers.split(","):  # the first version, which has a tree for each controller
-                base, events, path = "/memory", "memory.oom_control", place
-                break
-            if not controllers:
-                path = place
-        path = posixpath.normpath(path) if path.startswith("/") else ""
-        if path in ("", "/", "//"):
+        base, events, path = _memory_group(self._text(f"{pid}/cgroup"))
+        place = self._hierarchy(base).place(path) if path else None
+        if place is None:
             return ()
-        above = posixpath.dirname(path)
-        places = (path,) if above == "/" else (path, above)
-        return tuple(f"{self._cgroups}{base}{place}/{events}" for place in places)
+        above = posixpath.dirname(place)
+        places = (place,) if above == f"{self._cgroups}{base}" else (place, above)
+        return tuple(f"{one}/{events}" for one in places)
+
+    def _hierarchy(self, base: str) -> Hierarchy:
+        found = self._hierarchies.get(base)
+        if found is None:
+            own = _memory_group(self._text("self/cgroup"))[2]
+            found = self._hierarchies[base] = Hierarchy(f"{self._cgroups}{base}", own, self._text("self/mountinfo"))
+        return found
+
+    def _text(self, name: str) -> str:
+        return _read(f"{self._proc}/{name}").decode(errors="replace")
 
     def kills(self, group: str) -> int | None:
         """Return how many processes the kernel has killed in a control group, None where it does not say."""
         if group not in self._kills:
             self._kills[group] = _counted(_read(group), b"oom_kill")
         return self._kills[group]
+
+
+def _memory_group(text: str) -> tuple[str, str, str]:
+    """Return which hierarchy counts memory, the file in it that counts kills, and the group there."""
+    path = ""
+    for line in text.splitlines():
+        controllers, _, place = line.partition(":")[2].partition(":")
+        if "memory" in controllers.split(","):  # the first version, which has a hierarchy for each controller
+            return "/memory", "memory.oom_control", place
+        if not controllers:
+            path = place
+    return "", "memory.events", path
 
 
 def _read(path: str) -> bytes:
