@@ -82,12 +82,13 @@ def write(files: dict[str, str], folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def running(binary: str, folder: Path, files: dict[str, str]) -> Iterator[Alertmanager]:
+def running(binary: str, folder: Path, files: dict[str, str], *options: str) -> Iterator[Alertmanager]:
     """Run an Alertmanager in folder, on these files, until the block ends."""
     write(files, folder)
     command = [
         *(binary, "--config.file=alertmanager.yaml", "--storage.path=data"),
         *("--web.listen-address=127.0.0.1:0", "--cluster.listen-address="),
+        *options,
     ]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
