@@ -103,6 +103,9 @@ class _Life:
             (agent.OOMS.name, gpu): self.retries // 10,
             (agent.DEVICE_ALLOCS.name, gpu): 180 + 20 * self.retries,
             (agent.DEVICE_FREES.name, gpu): 20 * self.retries,
+            (agent.OVERSIZE_ALLOCATIONS.name, gpu): 0.0,
+            (agent.OVERSIZE_SEGMENTS.name, gpu): 0.0,
+            (agent.EXPECTED.name, gpu): 0.0,
             (agent.DEVICE_FREE.name, gpu): TOTAL - self.reserved - CONTEXT,
             (agent.DEVICE_TOTAL.name, gpu): float(TOTAL),
             (agent.INITIALIZED.name, ()): 1.0,
@@ -111,6 +114,8 @@ class _Life:
             (agent.PROGRESS_TIMESTAMP.name, ()): self.now - self.age % STEP,
             (agent.AGENT_FAULTS.name, ()): 0.0,
         }
+        if self.retries >= 10:
+            found[agent.LAST_OOM_REQUEST.name, gpu] = 2.0 * GIB
         if self.trains:
             found[agent.STALL.name, gpu] = self.stalled
             found[agent.DATA_WAIT.name, gpu] = self.stalled * 1.1
@@ -127,7 +132,10 @@ class _Life:
             (agent.OLDEST_IN_PROGRESS.name, function): self.age % 1.5,
             (agent.NONFINITE.name, function): 0.0,
             (agent.MEMORY_JUMPS.name, function): 0.0,
+            (agent.MEMORY_DELTA.name, function): 42 * GIB / (4 * LIFE),
             (agent.INFERENCE_ERRORS.name, (*function, ("class", "OutOfMemoryError"))): self.retries // 10,
+            (agent.INFERENCE_ERRORS.name, (*function, ("class", "RuntimeError"))): 0.0,
+            (agent.INFERENCE_ERRORS.name, (*function, ("class", "other"))): 0.0,
             (agent.LATENCY.sum.name, function): calls * 0.31,
         }
         for bound in (*agent.LATENCY.buckets, math.inf):

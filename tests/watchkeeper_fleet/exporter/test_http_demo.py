@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from watchkeeper_fleet.agent import allocator
 from watchkeeper_fleet.exporter.demo import DEVICES, LIFE, TOTAL, Demo
 from watchkeeper_fleet.exporter.text import FAMILIES, render
 
@@ -46,6 +47,13 @@ def test_eight_devices_and_two_workloads(demo, now):
     # Joined by UUID: each process reports its own device as torch's 0.
     assert found['torch_cuda_memory_reserved_bytes{workload="pretrain",process="4",rank="4",gpu="4"}'] > 0
     assert found['gpu_memory_non_torch_bytes{gpu="4"}'] == pytest.approx(0.6 * 2**30, rel=0.01)
+
+
+def test_what_an_agent_with_a_gpu_always_serves_is_there(demo, now):
+    served = {series.partition("{")[0] for series in at(LIFE - 610, demo, now)}  # as one of them ends
+    of_devices = {metric.name for metric, _ in (*allocator.GAUGES, *allocator.PEAKS, *allocator.TOTALS)}
+    assert served >= of_devices | {"torch_cuda_last_oom_request_bytes", "torch_cuda_allocator_info"}
+    assert served >= {"inference_memory_delta_bytes", "inference_oldest_in_progress_seconds"}
 
 
 def test_values_move_and_stay_possible(demo, now):
