@@ -82,8 +82,8 @@ TOOL = {
     "walking": "",
     "dashboard_models": "",
     "drawn": "dashboard_models",
-    "checks": "contract drawn engine findings model names project promql proof render ruler runbook schemas settings"
-    " subject | policy read routing",
+    "checks": "contract drawn engine findings model names project promql proof render routing ruler runbook schemas"
+    " settings subject | policy read",
     "subject": "findings names promql | model proof",
     "testing": "ruler engine promql contract findings proof | model pack render routed ruler.unit settings",
     # What only pytest loads, by way of the plugin.

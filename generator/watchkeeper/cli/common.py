@@ -28,12 +28,14 @@ def checked_project(
     What is read on the way is noted in the recorder. Large packs are spread over the cores.
     """
     project, findings = _built(settings, definitions, recorder, out or settings.root)
-    if not any(owner.waivers for owner in (*project.pack.groups, *project.pack.rules, *project.pack.loose)):
+    pack = project.pack
+    routing = [pack.routing] if pack.routing else []
+    if not any(owner.waivers for owner in (*pack.groups, *pack.rules, *pack.loose, *routing)):
         return project, findings, []
     from watchkeeper.checks import ids
     from watchkeeper.waivers.held import apply, of_definitions
 
-    held, faults = of_definitions(project.pack, ids())
+    held, faults = of_definitions(pack, ids())
     return project, *apply([*findings, *faults], held, today)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from watchkeeper.names import LABEL
 from watchkeeper.render import page
 from watchkeeper.render.rules import to_yaml
 from watchkeeper.routing import Email, PagerDuty, Slack, Webhook
@@ -99,13 +100,14 @@ def _route(route: Route) -> dict[str, Any]:
 
 
 def _matchers(match: Match) -> list[str]:
+    """Return matchers, their values always in quotes: without, versions read some differently."""
     held = cast("tuple[LabelMatcher, ...]", match)  # whatever was given
-    return [f'{name}{op}"{_escaped(value)}"' for name, op, value in held]
+    return [f"{name if LABEL.match(name) else _quoted(name)}{op}{_quoted(value)}" for name, op, value in held]
 
 
-def _escaped(value: str) -> str:
-    """Return what stands between the quotes: always there, since without them versions read some values differently."""
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _receiver(receiver: Receiver) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 from watchkeeper import contract
 from watchkeeper.fields import Unfit, duration, flag, hold, names, one, several, text
 from watchkeeper.findings import Place, caller
+from watchkeeper.model import DefinitionError
 from watchkeeper.routing.receivers import Receiver
+from watchkeeper.waivers import Waiver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class LabelMatcher(NamedTuple):
@@ -162,15 +164,45 @@ class Global:
 
 @dataclass(frozen=True)
 class Routing:
-    """All of it: the root of the tree, which takes every alert, and what its routes name."""
+    """All of it: the root of the tree, which takes every alert, and what its routes name.
+
+    `waivers` are the findings that may stay, about any part of it.
+    """
 
     route: Route
     receivers: Sequence[Receiver] = field(kw_only=True)
     inhibitions: Sequence[Inhibition] = field(default=(), kw_only=True)
     time_intervals: Sequence[TimeInterval] = field(default=(), kw_only=True)
     global_: Global = field(default_factory=Global, kw_only=True)
+    waivers: Sequence[Waiver] = field(default=(), kw_only=True)
     place: Place = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         hold(self, route=one(Route), receivers=several(Receiver), inhibitions=several(Inhibition))
-        hold(self, time_intervals=several(TimeInterval), global_=one(Global))
+        hold(self, time_intervals=several(TimeInterval), global_=one(Global), waivers=several(Waiver))
+        for depth, _ in walk(self.route):
+            if depth > _DEEPEST:
+                what = f"routing: its routes nest more than {_DEEPEST} deep"
+                raise DefinitionError(what, self.place, "put routes beside each other, not one into another")
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where its parts are defined, each once."""
+        found = [self.place, self.global_.place, *(route.place for _, route in walk(self.route))]
+        for receiver in self.receivers:
+            found += [receiver.place, *(one.place for one in receiver.integrations)]
+        found += [inhibition.place for inhibition in self.inhibitions]
+        found += [interval.place for interval in self.time_intervals]
+        return tuple(dict.fromkeys(found))
+
+
+_DEEPEST = 100  # what is nested deeper can't be rendered, and nobody could read it
+
+
+def walk(root: Route) -> Iterator[tuple[int, Route]]:
+    """Yield the routes of a tree and how deep each stands, parents before children."""
+    todo = [(0, root)]
+    while todo:
+        depth, here = todo.pop()
+        yield depth, here
+        todo += [(depth + 1, child) for child in reversed(here.routes)]

@@ -113,7 +113,7 @@ class Receiver:
 
 
 _USER = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#]*@")
-_KEY = re.compile(r"[?&](?:[a-z_]*(?:token|secret|password|key)|sig(?:nature)?)=", re.IGNORECASE)
+_KEY = re.compile(r"[?&]((?:[a-z]+[_-])?(?:token|secret|password|key)|apikey|sig(?:nature)?)=", re.IGNORECASE)
 
 
 def _no_secret(owner: str, url: str, place: Place) -> None:
@@ -121,7 +121,7 @@ def _no_secret(owner: str, url: str, place: Place) -> None:
     if _USER.match(url):
         what, fix = "a user or a password", "put it into a file on Alertmanager's host: credentials_file"
     elif match := _KEY.search(url):
-        what, fix = f"{match[0][1:-1]}=, a secret", "put the whole address into a file on Alertmanager's host: url_file"
+        what, fix = f'a secret, "{match[1]}"', "put the whole address into a file on Alertmanager's host: url_file"
     else:
         return
     raise DefinitionError(f"{owner}: the address holds {what}, which would be committed", place, fix)

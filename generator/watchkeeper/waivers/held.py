@@ -41,9 +41,9 @@ class Held:
 
 
 def of_definitions(pack: Pack, known: Collection[str]) -> tuple[list[Held], list[Finding]]:
-    """Return the waivers of a pack's groups and rules, and what is wrong with them. `known` are the ids of checks.
+    """Return the waivers of a pack's groups, rules and routing, and what is wrong with them. `known` are ids of checks.
 
-    A group's hold for its rules too.
+    A group's hold for its rules too, and a routing's for all its parts.
     """
     names: dict[Place, set[tuple[type, str]]] = {}
     owners: list[tuple[Place, str, Waiver]] = []
@@ -53,6 +53,10 @@ def of_definitions(pack: Pack, known: Collection[str]) -> tuple[list[Held], list
     for rule in (*pack.rules, *pack.loose):
         names.setdefault(rule.place, set()).add((type(rule), rule.name))
         owners += ((rule.place, rule.name, waiver) for waiver in rule.waivers)
+    if pack.routing:
+        for place in pack.routing.places:
+            names.setdefault(place, set()).add((type(pack.routing), ""))
+            owners += ((place, "", waiver) for waiver in pack.routing.waivers)
     held: list[Held] = []
     findings: dict[tuple[Waiver, Place], Finding | None] = {}
     for place, name, waiver in owners:
