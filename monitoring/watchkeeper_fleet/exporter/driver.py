@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from ctypes import c_void_p, cast
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,8 @@ class Driver:
     def __init__(self) -> None:
         self._pynvml: ModuleType | None = None
         self._started = False
+        self.starts = 0  # what a start before the last one gave out, such as a set of events, is void
+        self.events = threading.Lock()  # held by who waits for events: the library must not end under a wait
 
     def begin(self) -> ModuleType:
         """Start the library if it is not; ImportError without the package, NVMLError without the rest."""
@@ -30,7 +34,13 @@ class Driver:
 
             self._pynvml = pynvml
         if not self._started:
-            self._pynvml.nvmlInit()
+            with self.events:
+                if self.starts:
+                    # A start beside one that still counts does nothing, also where the driver was loaded anew.
+                    with suppress(Exception):
+                        self._pynvml.nvmlShutdown()
+                self._pynvml.nvmlInit()
+                self.starts += 1
             self._started = True
         return self._pynvml
 

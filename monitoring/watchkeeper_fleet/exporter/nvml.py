@@ -92,7 +92,7 @@ class Nvml:
         self._common(handle, device)
         if not device.uuid and device.total is None:
             raise Lost  # neither name nor memory: nothing there
-        self._watcher.note(handle, device.gpu)
+        self._watcher.note(handle)
         rates = ask("nvmlDeviceGetUtilizationRates", handle)
         percent = _number(getattr(rates, "gpu", None), 100)
         device.utilization = None if percent is None else percent / 100

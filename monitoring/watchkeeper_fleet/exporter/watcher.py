@@ -16,6 +16,55 @@ _TIMED_OUT = 10
 _KNOWN_XIDS = frozenset(XIDS)
 
 
+class _Events:
+    """The set of events that is waited on; made anew where it has become void. For one thread."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._set: object = None
+        self._start = 0
+        self._failures = 0
+        self._registered: dict[int, str] = {}  # the devices in it, by the address of their handle
+
+    def ready(self, count: int) -> bool:
+        """Have the set hold all devices that answer: one that was off the bus may be back."""
+        # Once may be a lost device's last word, with its event behind it; twice, and no event comes any more of any.
+        if self._start != self._driver.starts or self._failures > 1:
+            if self._set is not None and self._start == self._driver.starts:
+                with suppress(Exception):
+                    self._driver.call("nvmlEventSetFree", self._set)
+            self._set, self._registered, self._failures = None, {}, 0
+            self._start = self._driver.starts
+        with suppress(Exception):  # a driver that has no events has none
+            self._set = self._set or self._driver.call("nvmlEventSetCreate")
+            for index in range(count):
+                if str(index) not in self._registered.values():
+                    self._register(index)
+        return bool(self._registered)
+
+    def _register(self, index: int) -> None:
+        with suppress(Exception):  # a device that tells no events tells none
+            handle = self._driver.call("nvmlDeviceGetHandleByIndex", index)
+            self._driver.call("nvmlDeviceRegisterEvents", handle, _XID_EVENT, self._set)
+            self._registered[address(handle)] = str(index)
+
+    def wait(self, milliseconds: int) -> tuple[bool, tuple[str, str] | None]:
+        """Return whether waiting worked, and device and XID where there was one."""
+        try:
+            event = self._driver.call("nvmlEventSetWait", self._set, milliseconds)
+        except Exception as error:  # noqa: BLE001 - as in Driver.ask
+            if code_of(error) == _TIMED_OUT:
+                self._failures = 0
+                return True, None
+            self._failures += 1
+            return False, None
+        self._failures = 0
+        gpu = self._registered.get(address(event.device))
+        if gpu is None or not event.eventType & _XID_EVENT:
+            return True, None
+        return True, (gpu, str(event.eventData) if event.eventData in _KNOWN_XIDS else "other")
+
+
 class Watcher:
     """Waits for events in a thread of its own, and sums up until it is asked."""
 
@@ -25,22 +74,23 @@ class Watcher:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._handles: dict[int, str] = {}
+        self._count = 0
+        self._events = _Events(driver)
         self._xids: dict[tuple[str, str], int] = {}
         self._throttled: dict[tuple[str, str], float] = {}
         self._throttles_known = False
 
-    def note(self, handle: object, gpu: str) -> None:
-        """Remember whose handle this is."""
+    def note(self, handle: object) -> None:
+        """Remember that slowdowns can be asked for, if they can of this device."""
         known = self._reasons(handle) is not None  # the counters are there before the first second is counted
         with self._lock:
-            self._handles[address(handle)] = gpu
             self._throttles_known |= known
 
     def start(self, count: int) -> None:
-        """Begin to watch that many devices, if it has not begun."""
+        """Begin to watch, or go on with, that many devices."""
+        self._count = count
         if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, args=(count,), name="nvml-events", daemon=True)
+            self._thread = threading.Thread(target=self._watch, name="nvml-events", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
@@ -56,46 +106,31 @@ class Watcher:
             snapshot.throttled, self._throttled = self._throttled, {}
             snapshot.throttles_known = self._throttles_known
 
-    def _watch(self, count: int) -> None:
+    def _watch(self) -> None:
         """Wait for events, and between them sample what slows the devices down, until told to stop."""
-        events = self._events(count)
         before = time.monotonic()
         while not self._stop.is_set():
-            if events is None or not self._wait(events):
+            if not self._wait():
                 self._stop.wait(self._interval)
             now = time.monotonic()
             if now - before < self._interval / 2:
                 continue  # events in a row
             # A machine that slept, or a call that hung, says nothing of the time between.
             passed, before = min(now - before, 5 * self._interval), now
-            for index in range(count):
+            for index in range(self._count):
                 with suppress(Lost):
                     self._sample(index, passed)
 
-    def _events(self, count: int) -> object | None:
-        """Return the set of events, None where no device tells any."""
-        events = self._driver.ask("nvmlEventSetCreate")
-        registered = False
-        for index in range(count if events is not None else 0):
-            with suppress(Exception):  # a device that tells no events tells none
-                handle = self._driver.ask("nvmlDeviceGetHandleByIndex", index)
-                self._driver.call("nvmlDeviceRegisterEvents", handle, _XID_EVENT, events)
-                registered = True
-        return events if registered else None
-
-    def _wait(self, events: object) -> bool:
+    def _wait(self) -> bool:
         """Count the next event; False where waiting did not work and would come back at once."""
-        try:
-            event = self._driver.call("nvmlEventSetWait", events, int(self._interval * 1000))
-        except Exception as error:  # noqa: BLE001 - as in Driver.ask
-            return code_of(error) == _TIMED_OUT
-        if event.eventType & _XID_EVENT:
-            xid = str(event.eventData) if event.eventData in _KNOWN_XIDS else "other"
+        with self._driver.events:
+            if not self._events.ready(self._count):
+                return False
+            waited, found = self._events.wait(int(self._interval * 1000))
+        if found is not None:
             with self._lock:
-                gpu = self._handles.get(address(event.device))
-                if gpu is not None:
-                    self._xids[gpu, xid] = self._xids.get((gpu, xid), 0) + 1
-        return True
+                self._xids[found] = self._xids.get(found, 0) + 1
+        return waited
 
     def _sample(self, index: int, passed: float) -> None:
         handle = self._driver.ask("nvmlDeviceGetHandleByIndex", index)

@@ -83,6 +83,12 @@ def eventually(look, holds):
     raise AssertionError("it never came")
 
 
+def first_events(look, *settings):
+    """Look, and again until there are events."""
+    found = look(*settings)
+    return found.xids or eventually(look, lambda found: found.xids).xids
+
+
 def test_eight_devices(driver):
     look = driver()
     found = look((0, "temperature", 61), (0, "used_gib", 30), (0, "pid", 4242), (5, "remap_failed", 1))
@@ -202,6 +208,21 @@ def test_a_driver_that_was_loaded_anew(driver):
     assert len(look().devices) == 8
     assert look((0, "reloaded", 1)).reason == "error"
     assert len(look().devices) == 8
+    assert first_events(look, (2, "xid", 48)) == {("2", "48"): 1}, "its events are waited for again"
+
+
+def test_events_beside_a_device_that_is_lost_and_of_it_when_it_is_back(driver):
+    look = driver()
+    assert first_events(look, (3, "lost", 1), (5, "xid", 63)) == {("5", "63"): 1}
+    assert first_events(look, (5, "xid", 64)) == {("5", "64"): 1}
+    assert first_events(look, (3, "lost", 0), (3, "xid", 31)) == {("3", "31"): 1}
+
+
+def test_devices_that_come_later_are_watched_too(driver):
+    look = driver()
+    assert len(look((0, "count", 2)).devices) == 2
+    assert len(look((0, "count", 8)).devices) == 8
+    assert first_events(look, (7, "xid", 13)) == {("7", "13"): 1}
 
 
 def test_no_devices(driver):

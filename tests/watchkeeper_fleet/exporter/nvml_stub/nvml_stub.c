@@ -13,7 +13,9 @@ typedef struct {
 } Device;
 
 static Device devices[8];
-static int count = 8, init = OK, hang = 0, reloaded = 0;
+static int count = 8, init = OK, hang = 0;
+static int reloaded = 0; /* the driver was loaded anew: nothing works before the library has ended and begun again */
+static int starts = 0, generation = 0;
 static int handles[1024]; /* a handle is the address of its number */
 
 void stub_set(int device, const char *key, int value) {
@@ -44,8 +46,15 @@ static Device *of(const int *handle) {
 #define NUMBER(name, value) \
   int name(const int *handle, uint *out) { WHOLE(handle); *out = of(handle)->garbage ? 4294967295u : (value); return OK; }
 
-int nvmlInitWithFlags(uint flags) { reloaded = 0; return init; }
-int nvmlShutdown(void) { return OK; }
+int nvmlInitWithFlags(uint flags) {
+  if (init == OK && starts++ == 0) { reloaded = 0; generation++; }
+  return init;
+}
+int nvmlShutdown(void) {
+  if (!starts) return UNINITIALIZED;
+  starts--;
+  return OK;
+}
 const char *nvmlErrorString(int code) { return code == LOST ? "GPU is lost" : "an error"; }
 int nvmlSystemGetDriverVersion(char *out, uint size) { snprintf(out, size, "550.54.15"); return OK; }
 int nvmlDeviceGetCount_v2(uint *out) { *out = count; return reloaded ? UNINITIALIZED : OK; }
@@ -121,14 +130,30 @@ static int running(const int *handle, uint *size, Info *out) {
 }
 int nvmlDeviceGetComputeRunningProcesses_v2(const int *h, uint *size, Info *out) { return running(h, size, out); }
 
-int nvmlEventSetCreate(int **out) { *out = &handles[1023]; return OK; }
-int nvmlEventSetFree(int *set) { return OK; }
-int nvmlDeviceRegisterEvents(const int *handle, ull types, int *set) { return types == 8 ? OK : NOT_SUPPORTED; }
+/* A set is void with the start that it is of, and once a device in it is off the bus it tells nothing any more. */
+typedef struct { int generation, devices; } Set;
+static Set sets[64];
+static int made = 0;
+int nvmlEventSetCreate(Set **out) {
+  if (reloaded) return UNINITIALIZED;
+  *out = &sets[made++ & 63];
+  (*out)->generation = generation;
+  (*out)->devices = 0;
+  return OK;
+}
+int nvmlEventSetFree(Set *set) { set->generation = -1; return OK; }
+int nvmlDeviceRegisterEvents(const int *handle, ull types, Set *set) {
+  if (set->generation != generation) return INVALID;
+  if (of(handle)->lost) return LOST;
+  set->devices |= 1 << number_of(handle);
+  return types == 8 ? OK : NOT_SUPPORTED;
+}
 typedef struct { int *device; ull type, data; uint instance, compute; } Event;
-int nvmlEventSetWait_v2(int *set, Event *out, uint milliseconds) {
+int nvmlEventSetWait_v2(Set *set, Event *out, uint milliseconds) {
   for (uint waited = 0; waited <= milliseconds; waited += 5) {
+    if (reloaded || set->generation != generation) return UNINITIALIZED;
     for (int i = 0; i < 8; i++)
-      if (devices[i].xid) {
+      if (devices[i].xid && set->devices & 1 << i) {
         memset(out, 0, sizeof *out);
         out->device = &handles[i];
         out->type = 8;
@@ -136,6 +161,8 @@ int nvmlEventSetWait_v2(int *set, Event *out, uint milliseconds) {
         devices[i].xid = 0;
         return OK;
       }
+    for (int i = 0; i < 8; i++)
+      if (devices[i].lost && set->devices & 1 << i) return LOST;
     usleep(5000);
   }
   return TIMEOUT;
