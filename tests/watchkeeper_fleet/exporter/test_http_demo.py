@@ -93,6 +93,28 @@ def test_totals_outlive_the_processes(demo, now):
     assert found["torch_host_oom_kills_total"] == 0
 
 
+def test_alerts_tell_who_is_ill(pack, demo, now):
+    """Whoever sees the alerts first on the demonstration must not meet false ones."""
+    rows: dict[str, list[float | None]] = {}
+    steps = int(0.5 * LIFE / 15)  # one of the two ends its life meanwhile
+    for step in range(steps):
+        for series, value in at(15.0 * step, demo, now).items():
+            if series.startswith(("torch_cuda", "torch_process_ready", "gpu_memory", "inference_")):
+                rows.setdefault(series, [None] * steps)[step] = value
+    text = "\n".join(
+        f"{series} {' '.join('_' if value is None else repr(value) for value in values)}"
+        for series, values in rows.items()
+    )
+    labels = {"job": "watchkeeper", "instance": "n1", "node": "n1", "cluster": "c"}
+    run = pack.run(text, labels=labels, interval="15s")
+    for ill in ("GPUMemoryHeadroomLow", "GPUAllocatorRetrying"):
+        run.fires(ill, labels={"workload": "serving", "gpu": "7"})
+        run.silent(ill, labels={"workload": "pretrain"})
+    run.fires("GPUOutOfMemory", labels={"gpu": "7"})
+    run.silent("LatencyP99Spike")
+    run.silent("HighGPUMemoryFragmentation")
+
+
 def test_buckets_rise(demo, now):
     found = at(LIFE / 2, demo, now)
     buckets = [
