@@ -10,21 +10,46 @@ import this.
 
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
+    from watchkeeper_fleet.agent import reference
     from watchkeeper_fleet.agent.api import expect, loader, ready, start, step, stop
+    from watchkeeper_fleet.agent.collectives import watch_collectives
+    from watchkeeper_fleet.agent.embedding_drift import drift
+    from watchkeeper_fleet.agent.finite import watch_finite
     from watchkeeper_fleet.agent.inference import monitor_inference
+    from watchkeeper_fleet.agent.weights import watch_weights
 
-__all__ = ["expect", "loader", "monitor_inference", "ready", "start", "step", "stop"]
+__all__ = [
+    "drift",
+    "expect",
+    "loader",
+    "monitor_inference",
+    "ready",
+    "reference",
+    "start",
+    "step",
+    "stop",
+    "watch_collectives",
+    "watch_finite",
+    "watch_weights",
+]
+
+# Where each of them is; the rest is in api.
+_HOMES = {
+    "drift": "embedding_drift",
+    "monitor_inference": "inference",
+    "reference": "reference",
+    "watch_collectives": "collectives",
+    "watch_finite": "finite",
+    "watch_weights": "weights",
+}
 
 
 def __getattr__(name: str) -> object:
     """Load a public name (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "monitor_inference":
-        from watchkeeper_fleet.agent import inference as home
-    else:
-        from watchkeeper_fleet.agent import api as home  # type: ignore[no-redef] # one of the two
-    value = globals()[name] = getattr(home, name)
+    home = __import__(f"{__name__}.{_HOMES.get(name, 'api')}", fromlist=[name])
+    value = globals()[name] = home if name == "reference" else getattr(home, name)
     return value
 
 

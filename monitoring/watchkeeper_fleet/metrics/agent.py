@@ -84,6 +84,22 @@ DEVICE_FREES = Counter(
     "Calls that gave memory back to the device (cudaFree, cuMemUnmap).",
     labels=PER_GPU,
 )
+SYNC_ALL_STREAMS = Counter(
+    "torch_cuda_sync_all_streams_total",
+    "Times that the allocator waited for all streams of the device, to free memory that they share.",
+    labels=PER_GPU,
+)
+PRIVATE_POOLS = Gauge(
+    "torch_cuda_memory_private_pools",
+    "Private pools (of CUDA graphs, of torch.cuda.MemPool) that hold memory.",
+    labels=PER_GPU,
+)
+PRIVATE_POOLS_RESERVED = Gauge(
+    "torch_cuda_memory_private_pools_reserved_bytes",
+    "Memory that the private pools hold; it is among what is reserved.",
+    labels=PER_GPU,
+    unit="bytes",
+)
 LAST_OOM_REQUEST = Gauge(
     "torch_cuda_last_oom_request_bytes",
     "The size of the last request that was refused; absent before the first.",
@@ -111,7 +127,7 @@ DEVICE_TOTAL = Gauge(
 ALLOCATOR_INFO = Info(
     "torch_cuda_allocator_info",
     "How the allocator is configured.",
-    labels=(*PROCESS, "backend", "expandable_segments"),
+    labels=(*PROCESS, "backend", "expandable_segments", "max_split_size_mb"),
 )
 
 # The process.
@@ -140,6 +156,7 @@ PROCESS_INFO = Info(
         "cuda_version",
         "cudnn_version",
         "nccl_version",
+        "driver_version",
     ),
 )
 WORK_IN_PROGRESS = Gauge(
@@ -168,6 +185,16 @@ DTYPE_CHANGES = Counter(
     "torch_parameter_dtype_changes_total",
     "Times that a parameter of the watched model was found to be of another type than before.",
     labels=PROCESS,
+)
+NONFINITE_TENSORS = Counter(
+    "torch_nonfinite_tensors_total",
+    "Looks of agent.watch_finite that found NaN or infinity, by the name that the program gave.",
+    labels=(*PROCESS, "tensor"),
+)
+COLLECTIVE_SEQUENCE = Gauge(
+    "torch_collective_sequence",
+    "Number of the last collective of a process group that is in this state: enqueued, started or completed.",
+    labels=(*PROCESS, "group", "state"),
 )
 
 # Steps and kernels.
