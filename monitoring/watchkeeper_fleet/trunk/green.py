@@ -38,7 +38,7 @@ def follow(before: Green | None, commits: Sequence[Commit], green: int | None) -
         after = len(commits)  # at least: so many came in between that the two ends are not joined
     else:
         return None  # history was rewritten, and it was in the part that is gone
-    return Green(before.sha, before.time, max(after, len(commits)), newest)
+    return Green(before.sha, before.time, after, newest)
 
 
 def to_json(green: Green | None) -> Any:

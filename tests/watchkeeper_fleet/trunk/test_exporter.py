@@ -199,6 +199,7 @@ def test_a_pattern_that_fits_nothing_is_told(world, make, caplog):
     exporter = make(blocking=Blocking(("pull request",)))
     with caplog.at_level(logging.INFO):
         exporter.poll()
+        exporter.poll()  # and is not told again
     assert exporter.value(metrics.JOBS) == 0
     assert [one.levelname for one in caplog.records] == ["WARNING"]
     assert f"0 blocking jobs on the 1 newest commits of {REPO} main" in caplog.text
@@ -259,6 +260,14 @@ def test_each_job_is_counted_once_when_it_started_and_when_it_ended(world, make)
     assert found[f'trunk_job_queue_seconds_bucket{{{BRANCH},le="30.0"}}'] == 0
     assert found[f'trunk_job_queue_seconds_bucket{{{BRANCH},le="60.0"}}'] == 1
     assert found[f'trunk_job_queue_seconds_bucket{{{BRANCH},le="+Inf"}}'] == 1
+
+
+def test_a_job_that_github_shows_late_is_counted(world, make):
+    exporter = make()
+    exporter.poll()
+    push(world, Job("build", "success", world.now - 100, world.now - 90, world.now - 30), after=0)
+    exporter.poll(after=MINUTE)
+    assert observed(exporter) == ((1, 10), (1, 60))
 
 
 @pytest.mark.parametrize(
@@ -381,6 +390,7 @@ def test_a_branch_that_does_not_exist(world, make, caplog):
 
 def test_the_next_poll_comes_when_it_may(world, standin, make):
     push(world, "build")
+    assert make(interval=0.0).poll() == 1
     exporter = make(interval=300.0)
     assert 200 < exporter.poll() <= 300  # less what it took
     standin.faults.append(FAULTS["secondary_limit"][0])
@@ -455,7 +465,7 @@ def test_the_state_of_another_branch_is_not_taken(world, make):
     exporter.trunk = Trunk(
         Branch(REPO, "other", Blocking()), exporter.github, exporter.trunk._cache, clock=lambda: world.now
     )
-    assert metrics.JOBS_FAILING.name not in exporter.trunk.collect()
+    assert not {metrics.JOBS_FAILING.name, metrics.LAST_SUCCESS.name} & exporter.trunk.collect().keys()
 
 
 @pytest.mark.parametrize("garbage", [b"", b"garbage", b'{"format": "watchkeeper trunk", "version": 1}\n'])

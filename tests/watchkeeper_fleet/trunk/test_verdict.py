@@ -210,6 +210,8 @@ CASES = [
     Case("a second run that fails", "build ok + FAIL \n build FAIL", {"build": 2}),
     Case("a second run that skips it", "build FAIL + skipped \n build FAIL", {"build": 2}),
     Case("a second run that was cancelled", "build FAIL + cancelled \n build FAIL", {"build": 2}),
+    Case("two runs, and neither knows", "a ok | build cancelled + skipped \n a ok | build ok", {}, green=1),
+    Case("the same in the other order", "a ok | build skipped + cancelled \n a ok | build ok", {}, green=1),
     Case("a second run under way", "build ok + !runs \n build FAIL", {"build": 1}, undecided=1),
     # Which jobs.
     Case(
@@ -268,6 +270,17 @@ CASES = [
         undecided=1,
     ),
     Case(
+        "nor do runs that were cancelled",
+        "build cancelled \n build cancelled \n build cancelled \n build ok | old FAIL",
+        {"old": 1},
+    ),
+    Case(
+        "nor do runs that could not start",
+        f"{START} FAIL \n {START} FAIL \n {START} FAIL \n build ok | old FAIL",
+        {START: 3, "old": 1},
+    ),
+    Case("nor do commits without a run", "\n" * 10 + "build FAIL", {"build": 1}),
+    Case(
         "a renamed job: both, then the new one",
         """new FAIL
            new FAIL
@@ -305,6 +318,8 @@ CASES = [
         {"test": 2},
         undecided=1,
     ),
+    Case("a run that has no jobs yet", f"{START} runs \n build ok | test FAIL", {"test": 1}, undecided=2),
+    Case("what can't start is not green", f"{START} FAIL | lint: lint ok", {START: 1}),
     Case("a workflow that can't start", f"{START} FAIL \n {START} FAIL \n build ok", {START: 2}, green=2),
     Case("a workflow that starts again", f"build ok \n {START} FAIL \n {START} FAIL", {}, green=0),
     # Age: as the known query, by the newest red commit.
@@ -420,6 +435,7 @@ def runs_of(line: str, ids: itertools.count[int]) -> list[Run]:
             jobs = runs.setdefault(run, [])
             if found["name"] == START:
                 broken.add(run)
+                ended[run] = attempts == "FAIL"
                 continue
             for attempt, outcome in enumerate(attempts.split(" > "), 1):
                 status, conclusion = OUTCOMES[outcome.lstrip("!")]
