@@ -33,6 +33,7 @@ _TEXTS = {
     "python_version": "3.12.9",
     "torch_version": "2.9.1",
     "cuda_version": "12.8",
+    "driver_version": "570.124.06",
     "cudnn_version": "9.10.2",
     "nccl_version": "2.27.5",
     "backend": "native",

@@ -238,6 +238,19 @@ def test_promtool_takes_the_configuration():
     assert done.returncode == 0, done.stderr
 
 
+def test_promtool_takes_the_lines_for_a_secured_exporter(tmp_path):
+    text = (DEPLOY / "prometheus/prometheus.yml").read_text().replace("../..", str(ROOT))
+    secured = re.sub(r"# (scheme|tls_config|basic_auth):", r"\1:", text)
+    assert len(secured) == len(text) - 3 * len("# ")
+    for name in ("ca.crt", "prometheus.crt", "prometheus.key", "password", "hosts.yml"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "prometheus.yml").write_text(secured)
+    done = subprocess.run(
+        [promtool(), "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_promtool_takes_the_configuration_of_pods():
     binary = Path(os.environ.get("WATCHKEEPER_PROMETHEUS3") or "prometheus3").with_name("promtool")
     if not os.access(binary, os.X_OK):
