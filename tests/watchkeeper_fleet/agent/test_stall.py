@@ -5,8 +5,13 @@ The real events are for tests/gpu.
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
+from watchkeeper_fleet.agent import feeding, lifecycle, steps
+from watchkeeper_fleet.agent.registry import REGISTRY, Registry
 from watchkeeper_fleet.agent.stall import SIZE, Ring
 
 
@@ -14,13 +19,13 @@ class Event:
     def __init__(self, cuda):
         self.cuda = cuda
         self.name = f"event {len(cuda.events)}"
-        self.done = False
+        self.recorded = self.done = False
         self.at = 0.0  # of the device's clock, in seconds
         cuda.events.append(self)
         cuda.calls.append("create")
 
     def record(self, stream):
-        self.done = False
+        self.recorded, self.done = True, False
         self.cuda.calls.append(f"record {self.name} on {stream}")
 
     def query(self):
@@ -46,6 +51,12 @@ class Cuda:
         assert enable_timing
         return Event(self)
 
+    def is_initialized(self):
+        return True
+
+    def current_device(self):
+        return 3
+
     def is_current_stream_capturing(self):
         return self.capturing
 
@@ -55,7 +66,7 @@ class Cuda:
 
     def pass_by(self, *times):
         """Have the device come to the next events that it has not come to, at these times."""
-        waiting = [event for event in self.events if not event.done]
+        waiting = [event for event in self.events if event.recorded and not event.done]
         for event, at in zip(waiting, times, strict=False):
             event.done, event.at = True, at
 
@@ -201,3 +212,73 @@ def test_all_events_of_a_wait_are_on_the_stream_that_it_began_on(cuda, ring):
     ring.answer(11.0, batch=True)
     ring.begin(12.0)
     assert [call for call in cuda.calls if "another" in call] == []
+
+
+@pytest.fixture
+def meter(monkeypatch, cuda):
+    """A meter of its own in a process that has CUDA up, with the agent on."""
+    meter = steps.Meter(Registry())
+    for module in (steps, feeding):
+        monkeypatch.setattr(module, "METER", meter)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr(lifecycle, "STATE", SimpleNamespace(on=True, recorder=None))
+    return meter
+
+
+def published(meter):
+    meter.compute()
+    return {name: cell.value for (name, gpu), cell in meter._cells.items() if gpu == "3"}
+
+
+def test_a_loop_on_a_device(cuda, meter):
+    def source():
+        yield "batch"
+        # The device has come to the making of the iterator; it then was idle for a thousand seconds until the step.
+        cuda.pass_by(1000.0, 1000.0, 1000.0, 2000.0, 2000.0)
+        yield "batch"
+
+    faults = REGISTRY.faults
+    for _ in feeding.Loader(source()):
+        with steps.Step():
+            pass
+    found = published(meter)
+    assert REGISTRY.faults == faults
+    # No more than the loop itself has waited, which is next to nothing.
+    assert 0 < found[steps.STALL] < found[steps.DATA_WAIT] < found[steps.STEP_WALL]
+    assert found[steps.STALL] <= found[steps.IDLE] < found[steps.STEP_WALL]
+    assert found[steps.UNMEASURED] == 0
+    assert len(cuda.events) == 9, "the first three were to be used again"
+
+
+def test_no_event_where_no_loader_is(cuda, meter):
+    with steps.Step():
+        pass
+    assert cuda.calls == []
+    assert published(meter).keys() == {steps.STEP_WALL}
+
+
+def test_no_event_while_the_agent_is_off(cuda, meter):
+    lifecycle.STATE.on = False
+    for _ in feeding.Loader([1]):
+        with steps.Step():
+            pass
+    assert cuda.calls == []
+    assert published(meter).keys() == {steps.STEP_WALL, steps.DATA_WAIT}
+
+
+def test_a_device_that_fails_is_a_fault_and_no_error(cuda, meter):
+    def record(_event, _stream):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    faults = REGISTRY.faults
+    cuda.Event = lambda **_: SimpleNamespace(record=record)
+    count = 0
+    for _ in feeding.Loader(range(50)):
+        with steps.Step():
+            count += 1
+    assert count == 50
+    assert REGISTRY.faults > faults
+    found = published(meter)
+    assert found[steps.STALL] == 0
+    assert found[steps.STEP_WALL] > 0
+    assert not meter.progress()[0]
