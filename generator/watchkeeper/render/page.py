@@ -112,9 +112,11 @@ def templates(settings: Settings) -> str:
     at = _at(settings)
     defined = {
         "watchkeeper.title": _title(TEXT),
-        "watchkeeper.pagerduty.description": '{{ template "watchkeeper.title" . }}',
         **_blocks(TEXT, at),
         "watchkeeper.text": _both(TEXT),
+        "watchkeeper.pagerduty.description": '{{ template "watchkeeper.title" . }}',
+        "watchkeeper.pagerduty.firing": _detail("Firing"),
+        "watchkeeper.pagerduty.resolved": _detail("Resolved"),
         "watchkeeper.slack.escape": f"{{{{ . {_SLACK_ESCAPE} }}}}",
         # Behind a bar stands what Slack shows instead of the address.
         "watchkeeper.slack.link": f'<{{{{ . {_SLACK_ESCAPE} | reReplaceAll "\\\\|" "%7C" }}}}|open>',
@@ -134,7 +136,16 @@ def pagerduty_details() -> dict[str, str]:
 
     As details of their own they would come in the order of the alphabet, and those that are empty would come too.
     """
-    return {state: f'{{{{ template "watchkeeper.{state}" . }}}}' for state in ("firing", "resolved")}
+    return {state: f'{{{{ template "watchkeeper.pagerduty.{state}" . }}}}' for state in ("firing", "resolved")}
+
+
+def _detail(state: str) -> str:
+    """Return the template of a detail of an incident.
+
+    Newer Alertmanagers read a detail as YAML, of which `Team: x` on a line is a mapping, sorted by its keys. Nothing
+    that begins with a tab is YAML, so that it stays the text that it is.
+    """
+    return f'{{{{ if .Alerts.{state} }}}}{{{{ "\\t" }}}}{{{{ template "watchkeeper.{state.lower()}" . }}}}{{{{ end }}}}'
 
 
 def _at(settings: Settings) -> str:

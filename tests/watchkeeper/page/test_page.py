@@ -145,7 +145,7 @@ def test_what_each_receiver_gets(render):
     assert render("watchkeeper.email.text", HUD) == f"{title}\n\n{render('watchkeeper.text', HUD)}\n"
     assert list(pagerduty_details()) == ["firing", "resolved"]
     details = {name: render(text, HUD) for name, text in pagerduty_details().items()}
-    assert details == {"firing": render("watchkeeper.text", HUD), "resolved": ""}
+    assert details == {"firing": "\t" + render("watchkeeper.text", HUD), "resolved": ""}
 
 
 def test_what_is_empty_is_left_out(render):
