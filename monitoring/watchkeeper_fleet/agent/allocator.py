@@ -36,7 +36,9 @@ TOTALS = (
     (metrics.OOMS, ("num_ooms",)),
     (metrics.DEVICE_ALLOCS, ("num_device_alloc",)),
     (metrics.DEVICE_FREES, ("num_device_free",)),
+    (metrics.SYNC_ALL_STREAMS, ("num_sync_all_streams",)),
 )
+_POOLS = "reserved_bytes_by_private_pools"
 # They are there at 0 for every device that the process sees: the first event may be an out-of-memory error at 0 bytes.
 # But not before the daemon can tell which one it is.
 _FROM_THE_START = TOTALS[:2]
@@ -45,7 +47,7 @@ _FROM_THE_START = TOTALS[:2]
 class Device:
     """The cells of one device of this process; `gpu` is torch's index, which the daemon turns into NVML's."""
 
-    __slots__ = ("_gauges", "_index", "_peaks", "_registry", "_totals", "named", "used")
+    __slots__ = ("_gauges", "_index", "_peaks", "_pools", "_registry", "_totals", "named", "used")
 
     def __init__(self, index: int, registry: Registry = REGISTRY) -> None:
         self._index = index
@@ -53,6 +55,7 @@ class Device:
         self._gauges: list[tuple[Gauge, tuple[str, ...]]] = []
         self._peaks: list[tuple[Gauge, tuple[str, ...]]] = []
         self._totals: list[tuple[Total, tuple[str, ...]]] = []
+        self._pools: tuple[Gauge, Gauge] | None = None
         self.used = False
         self.named = False
 
@@ -87,6 +90,21 @@ class Device:
             found = value(statistics, path)
             if found is not None:
                 total.follow(found)
+        pools = statistics.get(_POOLS)
+        if self.used and isinstance(pools, dict):
+            self._count(pools)
+
+    def _count(self, pools: dict[str, Any]) -> None:
+        """Publish how many private pools there are and what they hold: each has a number, a label without a bound."""
+        if self._pools is None:
+            gpu = str(self._index)
+            self._pools = (
+                self._registry.gauge(metrics.PRIVATE_POOLS, gpu=gpu),
+                self._registry.gauge(metrics.PRIVATE_POOLS_RESERVED, gpu=gpu),
+            )
+        held = [value(pool, ("all", "current")) or 0.0 for pool in pools.values()]
+        self._pools[0].set(sum(size > 0 for size in held))  # one that is gone stays in the list, at 0
+        self._pools[1].set(sum(held))
 
 
 def value(statistics: Any, path: tuple[str, ...]) -> float | None:

@@ -146,13 +146,13 @@ class Recorder:
             source.observe_ooms(torch, self.on_oom)
         for index, device in enumerate(self._devices):
             device.update(source.statistics(torch, index))
-        self._name_one(torch)
+        self._name(torch)
 
-    def _name_one(self, torch: Any) -> None:
-        """Tell the UUID of one device, those in use first: each takes CUDA a millisecond, once."""
-        unnamed = [(not device.used, index) for index, device in enumerate(self._devices) if not device.named]
-        if unnamed:
-            _, index = min(unnamed)
+    def _name(self, torch: Any) -> None:
+        """Tell the UUIDs of the devices in use, and of one of the others: each takes CUDA a millisecond, once."""
+        unnamed = [index for index, device in enumerate(self._devices) if not device.named]
+        used = [index for index in unnamed if self._devices[index].used]
+        for index in used or unnamed[:1]:
             self._devices[index].name()
             self._say({f"uuid_{index}": source.uuid(torch, index)})
 

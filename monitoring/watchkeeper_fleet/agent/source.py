@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_DEVICES = 64
+UNKNOWN = "unknown"  # in place of a UUID: then torch's index does not stand for the driver's
 
 
 def torch_module() -> Any:
@@ -47,10 +48,20 @@ def uuid(torch: Any, device: int) -> str:
     """Return the UUID of a device as NVML writes it, without the prefix: torch does not say whether it is a MIG one."""
     # What is asked of the runtime once is then torch's own copy; nothing is done on a stream.
     found = getattr(torch.cuda.get_device_properties(device), "uuid", None)
-    if found is None:  # before 2.4 or so; where the process was given UUIDs, they are in their order
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        found = visible[device].strip() if device < len(visible) and "-" in visible[device] else ""
+    if found is None:  # before 2.4 or so
+        found = _given(device, os.environ)
     return str(found).removeprefix("GPU-").removeprefix("MIG-").lower()
+
+
+def _given(device: int, environ: Mapping[str, str]) -> str:
+    """Return the UUID by which a process was given a device, "" where torch's index is that of the driver."""
+    visible = environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        # In a container the first device may be any of the host's.
+        return UNKNOWN if {"NVIDIA_VISIBLE_DEVICES", "KUBERNETES_SERVICE_HOST"} & environ.keys() else ""
+    names = [name.strip() for name in visible.split(",")]
+    # What a number means depends on CUDA_DEVICE_ORDER, and on who gave it: no name is better than a wrong one.
+    return names[device] if device < len(names) and names[device].startswith(("GPU-", "MIG-")) else UNKNOWN
 
 
 def device_memory(torch: Any) -> tuple[int, int, int] | None:

@@ -61,15 +61,20 @@ def _label(who: Mapping[str, str], name: str) -> str:
 def gpu_namer(record: Record, gpus: Mapping[str, str]) -> Callable[[str], str]:
     """Return what makes the label `gpu` of what a process wrote: a UUID, or torch's index with the UUID in a text.
 
-    Torch's index is not NVML's where CUDA_VISIBLE_DEVICES is set, so it stands for itself only where no UUID is known.
+    Torch's index is not NVML's where CUDA_VISIBLE_DEVICES is set, so it stands for itself only where the process tells
+    no UUID at all. One that is not known still has a name of its own, which joins with nothing.
     """
+    tells = any(key.startswith("uuid_") for key in record.texts)
 
     def name(written: str) -> str:
-        uuid = written if _UUID.fullmatch(written) else record.texts.get(f"uuid_{written}", "")
+        whole = _UUID.fullmatch(written)
+        uuid = written if whole else record.texts.get(f"uuid_{written}", "")
         known = gpus.get(short(uuid)) if uuid else None
         if known is not None:
             return known
-        return written if _ORDINAL.fullmatch(written) and not (uuid and gpus) else UNKNOWN
+        if whole or not _ORDINAL.fullmatch(written):
+            return UNKNOWN
+        return f"{UNKNOWN}:{written}" if tells and gpus else written
 
     return name
 
@@ -125,7 +130,7 @@ def serve_living(samples: Samples, record: Record, known: Process, plan: Plan, h
         samples[exporter.PROGRESS_AGE.name].append((f"{exporter.PROGRESS_AGE.name}{{{labels}}}", age))
     said = {**record.identity, **record.texts, "pid": str(record.pid or record.identity.get("pid", ""))}
     for metric, names in ((agent.PROCESS_INFO, _INFO), (agent.ALLOCATOR_INFO, _ALLOCATOR)):
-        if metric is agent.PROCESS_INFO or all(name in record.texts for name in names):
+        if metric is agent.PROCESS_INFO or "backend" in record.texts:
             rest = "".join(f',{name}="{escape(said.get(name, "")[:MOST_LABEL])}"' for name in names)
             samples[metric.name].append((f"{metric.name}{{{labels}{rest}}}", 1.0))
     if record.pid:

@@ -44,6 +44,52 @@ def test_what_the_allocator_says_is_published(children, version):
     ]
     calls = found.get("torch_cuda_device_alloc_calls_total gpu=0")
     assert calls == (None if version in ("2.1.2", "2.3.1") else 50)  # it came with 2.4 or 2.5
+    waits = found.get("torch_cuda_sync_all_streams_total gpu=0")
+    assert waits == (None if version in ("2.1.2", "2.3.1") else 4)
+    pools = [found.get(f"torch_cuda_memory_private_pools{one} gpu=0") for one in ("", "_reserved_bytes")]
+    assert pools == ([4, 20] if version == "2.14.1" else [None, None])
+
+
+def test_a_private_pool_that_is_gone_is_counted_no_more(children):
+    children.run(
+        f"""
+        {UP}
+        pools = torch.cuda.statistics[0]["reserved_bytes_by_private_pools"]
+        pools["0_1"] = {{"all": {{"current": 0, "peak": 9}}}}
+        pools["0_2"] = {{"all": []}}
+        {START}
+        """
+    )
+    found = children.values()
+    assert found["torch_cuda_memory_private_pools gpu=0"] == 2
+    assert found["torch_cuda_memory_private_pools_reserved_bytes gpu=0"] == 10
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, {}),
+        ({"CUDA_VISIBLE_DEVICES": "1,0"}, {"uuid_0": "unknown", "uuid_1": "unknown"}),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-AB12-c, MIG-0c,"}, {"uuid_0": "ab12-c", "uuid_1": "0c"}),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-AB12-c"}, {"uuid_0": "ab12-c", "uuid_1": "unknown"}),
+        ({"NVIDIA_VISIBLE_DEVICES": "all"}, {"uuid_0": "unknown", "uuid_1": "unknown"}),
+    ],
+    ids=["nothing renumbers", "numbers", "uuids", "fewer", "a container"],
+)
+def test_a_torch_that_tells_no_uuid_is_not_joined_by_guess(children, environment, told):
+    names = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "KUBERNETES_SERVICE_HOST")
+    unset = "".join(f"os.environ.pop({name!r}, None); " for name in names if name not in environment)
+    children.run(
+        f"""
+        {UP}
+        {unset}
+        torch.cuda.get_device_properties = lambda device: object()
+        torch.cuda.statistics[1] = torch.cuda.statistics[0]
+        {START}
+        """,
+        **environment,
+    )
+    assert {key: text for key, text in children.record().texts.items() if key.startswith("uuid")} == told
 
 
 def test_who_it_is_and_what_runs(children):
@@ -52,7 +98,7 @@ def test_who_it_is_and_what_runs(children):
         RANK="11",
         LOCAL_RANK="3",
         WATCHKEEPER_WORKLOAD="llama",
-        PYTORCH_CUDA_ALLOC_CONF="roundup_power2_divisions:[256:1,512:2],expandable_segments:True",
+        PYTORCH_CUDA_ALLOC_CONF="roundup_power2_divisions:[256:1,512:2],expandable_segments:True,max_split_size_mb:128",
     )
     found = children.record()
     assert {key: found.identity[key] for key in ("workload", "process", "rank")} == {
@@ -69,6 +115,7 @@ def test_who_it_is_and_what_runs(children):
         "nccl_version": "2.27.5",
         "backend": "native",
         "expandable_segments": "true",
+        "max_split_size_mb": "128",
         "uuid_0": "00000000-aaaa-bbbb-cccc-dddddddddddd",
         "uuid_1": "00000001-aaaa-bbbb-cccc-dddddddddddd",
     }

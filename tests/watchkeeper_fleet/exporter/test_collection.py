@@ -187,6 +187,35 @@ def test_devices_are_joined_by_uuid(daemon, writers):
     assert [value for series, value in found.items() if series.startswith("gpu_process_memory")] == [850 * MIB]
 
 
+@pytest.mark.parametrize(
+    ("texts", "gpus"),
+    [
+        ({}, ["0", "1"]),
+        ({"uuid_0": "unknown", "uuid_1": "unknown"}, ["unknown:0", "unknown:1"]),
+        ({"uuid_0": UUID}, ["3", "unknown:1"]),  # the other is not told yet
+    ],
+    ids=["none is told", "none is known", "one is told"],
+)
+def test_an_index_of_torch_is_not_taken_for_one_of_nvml(daemon, writers, texts, gpus):
+    daemon.snapshot = Snapshot([Device("0", "GPU-0"), Device("3", f"GPU-{UUID}")])
+    writers.start(fields=[((agent.RESERVED.name, {"gpu": gpu}), 5.0) for gpu in "01"], texts=texts)
+    found = daemon.scrape()
+    start = f"torch_cuda_memory_reserved_bytes{{{PROCESS},"
+    assert [one for one in found if one.startswith(start)] == [f'{start}gpu="{gpu}"}}' for gpu in gpus]
+
+
+def test_how_it_is_configured_and_which_driver_it_has(daemon, writers):
+    texts = {"backend": "native", "expandable_segments": "false", "driver_version": "550.54.15"}
+    writers.start(texts=texts)
+    writers.start("1", texts={**texts, "max_split_size_mb": "128"})
+    found = "\n".join(daemon.scrape())
+    start = 'torch_cuda_allocator_info{workload="vlm",process='
+    rest = 'backend="native",expandable_segments="false",max_split_size_mb='
+    assert f'{start}"0",rank="0",{rest}""}}' in found
+    assert f'{start}"1",rank="1",{rest}"128"}}' in found
+    assert 'driver_version="550.54.15"}' in found
+
+
 def test_memory_of_a_device_with_slices_is_that_of_the_slices(daemon):
     whole = Device("0", total=80, free=30, used=50, temperature=60, sliced=True)
     daemon.snapshot = Snapshot([whole, Device("0:0", total=40, free=10, used=30, whole=False)])

@@ -136,7 +136,7 @@ def test_slices(driver):
 def test_a_device_falls_off_the_bus(driver, how):
     look = driver()
     assert len(look().devices) == 8
-    found = look((3, "lost", how), (3, "xid", 79))
+    found = look((3, "xid", 79), (3, "lost", how))  # its last word comes before
     assert [device.gpu for device in found.devices] == list("0124567")
     assert found.reason == ""
     if not found.xids:
