@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import itertools
 import pickle
+import subprocess
 import threading
 from operator import length_hint
 
@@ -433,7 +434,7 @@ with agent.step():
 """
 
 
-def test_a_rank_that_burns_cpu_and_gets_nowhere(torch, scrape, until, pack):
+def test_a_rank_that_burns_cpu_and_gets_nowhere(children, scrape, until, pack):
     """A zombie within 6 minutes: 300 times as fast as life, on a core of its own.
 
     The time of the simulation goes by what the process has burnt, and so it is that of a rank that gets a whole core,
@@ -441,7 +442,7 @@ def test_a_rank_that_burns_cpu_and_gets_nowhere(torch, scrape, until, pack):
     """
     faster = 300
     wanted = metrics.PROGRESS_TIMESTAMP, metrics.WORK_IN_PROGRESS, PROCESS_CPU
-    with torch.running(STUCK, torch=None):
+    with children.running(STUCK):
         until(lambda: (found := scrape(*wanted)) and found.get(str(metrics.WORK_IN_PROGRESS), (0, 0))[1] == 1)
         first = scrape(*wanted)
         begun = first[str(PROCESS_CPU)][1]
@@ -457,3 +458,47 @@ def test_a_rank_that_burns_cpu_and_gets_nowhere(torch, scrape, until, pack):
     lines = [f"{first[str(metric)][0]} {' '.join(map(str, values))}" for metric, values in columns]
     run = pack.run("\n".join(lines), interval="15s")
     run.fires(ZOMBIE, by="6m", labels={"process": "0", "rank": "0"})
+
+
+def test_a_data_loader_with_workers(torch, tmp_path):
+    """Its workers are forked within the wait for the first batch, and have nothing to tell."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        """
+import os
+import torch
+from watchkeeper_fleet import agent
+from watchkeeper_fleet.agent import steps
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 32
+    def __getitem__(self, i): return torch.tensor([float(i), float(steps.METER.progress()[0])])
+
+if __name__ == "__main__":
+    agent.start()
+    for persistent in (False, True):
+        options = {"num_workers": 2, "persistent_workers": persistent, "multiprocessing_context": "fork"}
+        loader = agent.loader(torch.utils.data.DataLoader(Data(), 8, **options))
+        print(len(loader), loader.batch_size, type(loader.dataset).__name__)
+        for epoch in range(2):
+            total = 0
+            for batch in loader:
+                with agent.step():
+                    total += batch.sum(0)
+            print(total.tolist())
+"""
+    )
+    torch.folder = tmp_path / "spool"
+    torch.folder.mkdir()
+    command = [torch.python, str(script)]
+    done = subprocess.run(
+        command, env=torch.environment(torch=None), capture_output=True, text=True, timeout=300, check=False
+    )
+    # The sum of what there is, and no worker that takes its parent's wait for its own.
+    assert done.stdout == "4 8 Data\n[496.0, 0.0]\n[496.0, 0.0]\n" * 2, done.stderr
+    assert "watchkeeper" not in done.stderr
+    found = torch.values(torch.record())
+    assert found["watchkeeper_agent_faults_total"] == 0
+    assert found["torch_work_in_progress"] == 0
+    assert 0 < found[f"{metrics.DATA_WAIT} gpu="] < found[f"{metrics.STEP_WALL} gpu="]
+    assert found[f"{metrics.STALL} gpu="] == found[f"{metrics.DATA_WAIT} gpu="]
