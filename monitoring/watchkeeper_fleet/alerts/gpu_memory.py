@@ -41,6 +41,7 @@ FRAGMENTED = Alert(
         "Process {{ $labels.process }} of {{ $labels.workload }} holds memory that no tensor uses, "
         "and the device has less than 10 % free: the next large request may fail although enough is free in pieces."
     ),
+    reason="Unused_of_torch_memory={{ $value | humanizePercentage }}",
     runbook="gpu-memory-fragmentation",
 )
 
@@ -60,6 +61,7 @@ HEADROOM_LOW = Alert(
         "Process {{ $labels.process }} of {{ $labels.workload }} can still get {{ $value | humanize1024 }}B, "
         "and what it has allocated grows by more than that in 5 minutes."
     ),
+    reason="Headroom={{ $value | humanize1024 }}B",
     runbook="gpu-memory-headroom-low",
 )
 
@@ -122,6 +124,7 @@ OUT_OF_MEMORY = Alert(
     team="inference-sre",
     summary="Out of memory on {{ $labels.instance }} GPU {{ $labels.gpu }}",
     description="{{ $value | humanize }} out-of-memory errors in 5 minutes on this GPU.",
+    reason="Out_of_memory_errors_in_5m={{ $value | humanize }}",
     runbook="gpu-out-of-memory",
 )
 

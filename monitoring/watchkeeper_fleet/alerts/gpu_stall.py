@@ -24,6 +24,7 @@ STALLED = Alert(
         "For {{ $value | humanizePercentage }} of the time in which {{ $labels.workload }} had work, "
         "the GPU waited for data from the CPU."
     ),
+    reason="GPU_stall_ratio={{ $value | humanizePercentage }}",
     runbook="gpu-stall-ratio-high",
 )
 

@@ -50,6 +50,7 @@ SLOW = Alert(
         "One call in a hundred of {{ $labels.function }} takes longer than that. "
         "Calls that never return are not counted: look at InferenceStuck too."
     ),
+    reason="Latency_p99={{ $value | humanizeDuration }}",
     runbook="latency-p99-spike",
 )
 
@@ -66,6 +67,7 @@ STUCK = Alert(
         "It has been running for {{ $value | humanizeDuration }} in process {{ $labels.process }}; "
         "no latency figure knows of it until it returns."
     ),
+    reason="Oldest_call={{ $value | humanizeDuration }}",
     runbook="inference-stuck",
 )
 
@@ -92,6 +94,7 @@ GARBAGE = Alert(
     team="inference-sre",
     summary="{{ $labels.workload }} {{ $labels.function }} on {{ $labels.instance }} answers NaN or infinity",
     description="{{ $value | humanize }} answers in 5 minutes held numbers that are none; the calls succeeded.",
+    reason="Nonfinite_outputs_in_5m={{ $value | humanize }}",
     runbook="non-finite-output",
 )
 
@@ -104,6 +107,7 @@ FAILING = Alert(
     team="inference-sre",
     summary="{{ $value | humanizePercentage }} of the calls of {{ $labels.workload }} {{ $labels.function }} fail",
     description="Which exceptions they raise is in inference_errors_total, by class.",
+    reason="Error_ratio={{ $value | humanizePercentage }}",
     runbook="inference-errors-high",
 )
 
@@ -129,6 +133,7 @@ WEIGHTS_CHANGED = Alert(
     team="inference-sre",
     summary="Weights of {{ $labels.workload }} on {{ $labels.instance }} were changed while it serves",
     description="{{ $value | humanize }} changes of a parameter's type in 5 minutes in process {{ $labels.process }}.",
+    reason="Parameter_type_changes_in_5m={{ $value | humanize }}",
     runbook="weights-changed-live",
 )
 

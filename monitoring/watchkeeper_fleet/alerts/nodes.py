@@ -67,6 +67,7 @@ CASCADE = Alert(
     team="gpu-platform",
     summary="{{ $value | humanize }} GPU nodes of {{ $labels.cluster }} fell out within 10 minutes",
     description="Load that a balancer moves from the first to the next brings down one after another.",
+    reason="Nodes_lost_in_10m={{ $value | humanize }}",
     runbook="gpu-node-cascade",
 )
 
@@ -151,6 +152,7 @@ DEVICE_LOST = Alert(
     team="gpu-platform",
     summary="{{ $value | humanize }} GPUs of {{ $labels.instance }} are gone",
     description="They do not answer to the driver any more; as a rule only a restart of the host brings them back.",
+    reason="GPUs_missing={{ $value | humanize }}",
     runbook="gpu-lost",
 )
 

@@ -21,6 +21,7 @@ ZOMBIE = Alert(
         "Process {{ $labels.process }} burns CPU with work in hand, and has finished nothing for "
         "{{ $value | humanizeDuration }}."
     ),
+    reason="Time_without_progress={{ $value | humanizeDuration }}",
     runbook="zombie-rank",
 )
 

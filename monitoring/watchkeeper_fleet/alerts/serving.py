@@ -22,6 +22,7 @@ UPSTREAM = Alert(
     team="inference-sre",
     summary="{{ $value | humanizePercentage }} of the requests to {{ $labels.namespace }}/{{ $labels.ingress }} fail",
     description="The ingress answers 5xx: what stands behind it refuses, crashes or does not answer.",
+    reason="Error_ratio={{ $value | humanizePercentage }}",
     runbook="ingress-upstream-errors",
 )
 
