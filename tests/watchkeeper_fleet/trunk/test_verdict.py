@@ -28,6 +28,7 @@ OUTCOMES = {
     "stale": ("completed", "stale"),
     "nobody-knows": ("completed", "a conclusion of next year"),
     "consent": ("completed", "action_required"),
+    "broken": ("completed", "startup_failure"),
     "queued": ("queued", None),
     "runs": ("in_progress", None),
 }
@@ -279,6 +280,12 @@ CASES = [
         f"{START} FAIL \n {START} FAIL \n {START} FAIL \n build ok | old FAIL",
         {START: 3, "old": 1},
     ),
+    Case(
+        "nor do those of which a second run goes on",
+        "build ok + !ok \n build ok + !ok \n build ok + !ok \n build ok | old FAIL",
+        {"old": 1},
+        undecided=1,
+    ),
     Case("nor do commits without a run", "\n" * 10 + "build FAIL", {"build": 1}),
     Case(
         "a renamed job: both, then the new one",
@@ -321,6 +328,7 @@ CASES = [
     Case("a run that has no jobs yet", f"{START} runs \n build ok | test FAIL", {"test": 1}, undecided=2),
     Case("what can't start is not green", f"{START} FAIL | lint: lint ok", {START: 1}),
     Case("a workflow that can't start", f"{START} FAIL \n {START} FAIL \n build ok", {START: 2}, green=2),
+    Case("the same, as GitHub says it too", f"{START} broken \n {START} broken \n build ok", {START: 2}, green=2),
     Case("a workflow that starts again", f"build ok \n {START} FAIL \n {START} FAIL", {}, green=0),
     # Age: as the known query, by the newest red commit.
     Case("a red branch that rests", "build FAIL \n build FAIL", {}, rests=25 * 3600.0),
@@ -424,32 +432,27 @@ def commits_of(text: str) -> list[Commit]:
 
 def runs_of(line: str, ids: itertools.count[int]) -> list[Run]:
     runs: dict[tuple[str, int], list[Job]] = {}
-    broken = set()
-    ended: dict[tuple[str, int], bool] = {}
+    ends: dict[tuple[str, int], list[str | None]] = {}  # how its jobs ended, None where one has not
     for written in line.split("|") if line else ():
         found = JOB.fullmatch(written.strip())
         assert found, written
         workflow = found["workflow"] or "pull"
         for place, attempts in enumerate(found["outcomes"].split(" + ")):
-            run = (workflow, place)
-            jobs = runs.setdefault(run, [])
-            if found["name"] == START:
-                broken.add(run)
-                ended[run] = attempts == "FAIL"
-                continue
+            jobs = runs.setdefault((workflow, place), [])
             for attempt, outcome in enumerate(attempts.split(" > "), 1):
                 status, conclusion = OUTCOMES[outcome.lstrip("!")]
-                jobs.append(
-                    Job(workflow, found["name"], place, next(ids), attempt, status, conclusion, None, None, None)
-                )
-            ended[run] = ended.get(run, True) and status == "completed" and not outcome.startswith("!")
+                if found["name"] != START:
+                    jobs.append(
+                        Job(workflow, found["name"], place, next(ids), attempt, status, conclusion, None, None, None)
+                    )
+            ends.setdefault((workflow, place), []).append(None if outcome.startswith("!") else conclusion)
     return [
         Run(
             workflow,
             next(ids),
             max((job.attempt for job in jobs), default=1),
-            "completed" if ended.get((workflow, place), True) else "in_progress",
-            conclusion_of(jobs, (workflow, place) in broken) if ended.get((workflow, place), True) else None,
+            "in_progress" if None in ends[workflow, place] else "completed",
+            None if None in ends[workflow, place] else conclusion_of(ends[workflow, place]),
             "push",
             tuple(jobs),
         )
@@ -457,8 +460,5 @@ def runs_of(line: str, ids: itertools.count[int]) -> list[Run]:
     ]
 
 
-def conclusion_of(jobs: list[Job], broken: bool) -> str:
-    conclusions = {job.conclusion for job in jobs}
-    if broken:
-        return "startup_failure"
-    return next((one for one in ("failure", "cancelled", "success") if one in conclusions), "skipped")
+def conclusion_of(ends: list[str | None]) -> str:
+    return next((one for one in ("startup_failure", "failure", "cancelled", "success") if one in ends), "skipped")
