@@ -5,6 +5,7 @@ The shapes are those of GitHub's REST API, version 2022-11-28, with the fields t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from dataclasses import dataclass, field
@@ -141,6 +142,7 @@ class World:
         return None
 
 
+@functools.lru_cache(1 << 16)
 def iso(time: float) -> str:
     return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -201,6 +203,7 @@ def _run(repo: str, run: Run, sha: str, now: float) -> dict:
 def job_row(repo: str, run: int, job: Job, now: float) -> dict:
     status, done = job.status(now), job.steps(now)
     url = f"https://api.github.com/repos/{repo}/actions"
+    started, ended = iso(min(job.started, now)), iso(min(now, job.completed))
     return {
         "id": job.id,
         "run_id": run,
@@ -214,8 +217,8 @@ def job_row(repo: str, run: int, job: Job, now: float) -> dict:
         "status": status,
         "conclusion": job.conclusion if status == "completed" else None,
         "created_at": iso(job.created),
-        "started_at": iso(min(job.started, now)),
-        "completed_at": iso(job.completed) if status == "completed" else None,
+        "started_at": started,
+        "completed_at": ended if status == "completed" else None,
         "name": job.name,
         "steps": [
             {
@@ -223,8 +226,8 @@ def job_row(repo: str, run: int, job: Job, now: float) -> dict:
                 "status": "completed" if number <= done else "queued",
                 "conclusion": "success" if number <= done else None,
                 "number": number,
-                "started_at": iso(job.started) if number <= done else None,
-                "completed_at": iso(min(now, job.completed)) if number <= done else None,
+                "started_at": started if number <= done else None,
+                "completed_at": ended if number <= done else None,
             }
             for number in range(1, (STEPS if status != "queued" else 0) + 1)
         ],
