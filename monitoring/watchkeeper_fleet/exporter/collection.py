@@ -25,7 +25,7 @@ from watchkeeper_fleet.exporter.processes import (
 )
 from watchkeeper_fleet.exporter.text import FAMILIES, Samples, add
 from watchkeeper_fleet.metrics import exporter
-from watchkeeper_fleet.spool import REASONS, Scanner, remove, sweep
+from watchkeeper_fleet.spool import REASONS, Scanner, remove, shared, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -76,7 +76,7 @@ def collect(
     dead: dict[tuple[str, ...], tuple[Record, Process, Plan]] = {}  # the last of each name
     host.refresh()
     known_of = seen.slots.assign(look.records, gone=lambda path: not os.path.lexists(path))
-    for record in look.records:
+    for record in shared(look.records, lambda one: one.owner):
         known = known_of[record.path]
         plan = known.plan(record, gpus)
         _carry(record, plan.carried, state)
@@ -197,7 +197,7 @@ class Collector:
     def _tidy(self, look: Look) -> None:
         """Delete the files of the long dead, and forget what is gone."""
         dead = sorted((one for one in look.records if one.state == "dead"), key=lambda one: -one.heartbeat)
-        for number, record in enumerate(dead):
+        for number, record in enumerate(shared(dead, lambda one: one.owner)):
             if number >= MOST_DEAD or look.now - record.heartbeat > self._keep:
                 remove(record.path, record.inode)
         sweep(self._scanner.folder, now=look.now)

@@ -9,7 +9,7 @@ from watchkeeper_fleet.spool.layout import CAPACITY, LARGEST, SIZE, SUFFIX, VERS
 from watchkeeper_fleet.spool.writer import Writer, whereabouts
 
 if TYPE_CHECKING:
-    from watchkeeper_fleet.spool.files import REASONS, Refused, remove, sweep
+    from watchkeeper_fleet.spool.files import REASONS, Refused, remove, shared, sweep
     from watchkeeper_fleet.spool.reader import Record, Scanner, read, scan
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "read",
     "remove",
     "scan",
+    "shared",
     "sweep",
     "whereabouts",
 ]

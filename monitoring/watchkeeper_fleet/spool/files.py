@@ -8,12 +8,15 @@ import os
 import stat
 import struct
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
 
 from watchkeeper_fleet.spool.layout import SIZE, SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable
+
+_T = TypeVar("_T")
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux
 _KINDS = {stat.S_IFLNK: "symlink", stat.S_IFIFO: "fifo", stat.S_IFDIR: "directory"}
@@ -73,6 +76,40 @@ def holder(fd: int) -> tuple[bool, int]:
     kind, _, _, _, pid = _FLOCK.unpack(answer)
     # A lock for reading is some reader's.
     return (True, max(pid, 0)) if kind == fcntl.F_WRLCK else (False, 0)
+
+
+def shared(things: Iterable[_T], owner_of: Callable[[_T], int], most: int | None = None) -> list[_T]:
+    """Return the things, first one of each owner, then another: where only so many are taken, none has all the room."""
+    before: Counter[int] = Counter()
+    ranked: list[tuple[int, _T]] = []
+    for thing in things:
+        owner = owner_of(thing)
+        ranked.append((before[owner], thing))
+        before[owner] += 1
+    ranked.sort(key=lambda one: one[0])
+    return [thing for _, thing in ranked[:most]]
+
+
+def share(
+    names: Iterable[str], folder: int, most: int, *, owner: Collection[int] | None, known: Collection[tuple[int, int]]
+) -> tuple[list[str], int]:
+    """Return the files that are read where there are too many, and how many were of owners that are none of ours.
+
+    Each owner has a share, which those that were known before have first.
+    """
+    found: list[tuple[bool, int, str]] = []
+    others = 0
+    for name in names:
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            continue
+        if owner is not None and status.st_uid not in owner:
+            others += 1
+        else:
+            found.append(((status.st_dev, status.st_ino) not in known, status.st_uid, name))
+    found.sort(key=lambda one: one[0])
+    return [name for _, _, name in shared(found, lambda one: one[1], most)], others
 
 
 def remove(path: str, inode: tuple[int, int]) -> bool:

@@ -9,9 +9,10 @@ import sys
 import time
 from binascii import crc32
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from watchkeeper_fleet.spool.files import Refused, holder, opened
+from watchkeeper_fleet.spool.files import Refused, holder, opened, share
 from watchkeeper_fleet.spool.layout import (
     CAPACITY,
     FIELD,
@@ -44,6 +45,7 @@ _T = TypeVar("_T")
 STALE = 30.0  # seconds without a heartbeat
 _SILENT = 5.0  # the same for a writer without a lock, which beats every second
 _TRIES = 16
+_MOST_NAMES = 65_536  # looked at in a folder
 
 
 class Record(NamedTuple):
@@ -97,24 +99,23 @@ class Scanner:
         records: list[Record] = []
         refused: Counter[str] = Counter()
         before, self._memory = self._memory, Memory()
-        number = 0
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             with os.scandir(folder) as entries:
-                for entry in entries:
-                    if not entry.name.endswith(SUFFIX):
-                        continue
-                    number += 1
-                    if number > self.limit:
-                        refused["limit"] += 1
-                        break
-                    try:
-                        if not (entry.name.isascii() and entry.name.isprintable()):
-                            raise Refused("name")  # noqa: TRY301 - counted as the others are
-                        records.append(self._read(entry.name, folder, now, before))
-                    except Refused as error:
-                        if error.reason != "gone":
-                            refused[error.reason] += 1
+                names = [*islice((entry.name for entry in entries if entry.name.endswith(SUFFIX)), _MOST_NAMES)]
+            if len(names) > self.limit:
+                known = {(device, inode) for device, inode, _, _ in before.described}
+                chosen, others = share(names, folder, self.limit, owner=self.owner, known=known)
+                refused["limit"], refused["owner"] = len(names) - len(chosen) - others, others
+                names = chosen
+            for name in names:
+                try:
+                    if not (name.isascii() and name.isprintable()):
+                        raise Refused("name")  # noqa: TRY301 - counted as the others are
+                    records.append(self._read(name, folder, now, before))
+                except Refused as error:  # noqa: PERF203 - a bad one leaves the others to be read
+                    if error.reason != "gone":
+                        refused[error.reason] += 1
         finally:
             os.close(folder)
         return records, refused

@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -193,9 +194,43 @@ def test_so_many_files_and_no_more(tmp_path):
     for _ in range(7):
         spool.Writer(str(tmp_path), IDENTITY).abandon()
     records, refused = spool.scan(str(tmp_path), limit=5)
-    assert (len(records), refused) == (5, {"limit": 1})
+    assert (len(records), refused) == (5, Counter(limit=2))
     records, refused = spool.scan(str(tmp_path), limit=7)
     assert (len(records), refused) == (7, {})
+
+
+def test_the_first_of_each_owner_come_first():
+    things = [(owner, number) for owner, count in ((1, 5), (2, 1), (3, 2)) for number in range(count)]
+    all_of_them = spool.shared(things, lambda thing: thing[0])
+    assert all_of_them == [(1, 0), (2, 0), (3, 0), (1, 1), (3, 1), (1, 2), (1, 3), (1, 4)]
+    assert spool.shared(things, lambda thing: thing[0], 4) == all_of_them[:4]
+
+
+def test_those_that_were_read_before_go_first(tmp_path):
+    scanner = spool.Scanner(str(tmp_path), limit=3)
+    for _ in range(3):
+        spool.Writer(str(tmp_path), IDENTITY).abandon()
+    before = {record.path for record in scanner.scan()[0]}
+    for number in range(50):
+        (tmp_path / f"{number}.spool").touch()
+    records, refused = scanner.scan()
+    assert {record.path for record in records} == before
+    assert refused == Counter(limit=50)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_no_owner_locks_the_others_out(tmp_path):
+    spool.Writer(str(tmp_path), IDENTITY).abandon()
+    for number in range(50):
+        other = tmp_path / f"{number}.spool"
+        other.touch()
+        os.chown(other, 12345, 12345)
+    records, refused = spool.Scanner(str(tmp_path), limit=4).scan()
+    assert len(records) == 1
+    assert refused == Counter(size=3, limit=47)
+    records, refused = spool.Scanner(str(tmp_path), limit=4, owner={os.geteuid()}).scan()
+    assert len(records) == 1
+    assert refused == Counter(owner=50)
 
 
 def test_a_scanner_forgets_what_is_gone(tmp_path):
