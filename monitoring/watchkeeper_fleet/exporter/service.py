@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from watchkeeper_fleet.exporter.http_requests import Site
@@ -59,13 +59,14 @@ def serve(
     threading.stack_size(STACK)
     notifier = Notifier()
     web = Web(web_config)
-    server: Server
-    with collecting as collect:
+    site: Site
+    try:
+        server = Server([(host, port)], lambda stream: site.serve(stream), secure=web.secure)  # noqa: PLW0108 - made below
+    except OSError as error:
+        raise CannotListen(host, port, error) from None
+    # Only now: what can't be served is not worth a request to anyone.
+    with closing(server), collecting as collect:
         site = pages(Scrapes(collect), web=web, stopping=lambda: server.stopping)
-        try:
-            server = Server([(host, port)], site.serve, secure=web.secure)
-        except OSError as error:
-            raise CannotListen(host, port, error) from None
         server.start()
         host, port = server.addresses[0]
         place = f"{'https' if web.is_tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/metrics"

@@ -97,7 +97,10 @@ class Trunk:
             known = self._failed(before, INTERNAL)
             _LOG.exception("the poll failed by a fault of the exporter")
         # Before it is served: what was counted must not be counted again after a restart.
+        could_save = self._cache.saved
         self._cache.save()
+        if could_save and not self._cache.saved:
+            _LOG.warning("nothing is kept: the file of state can't be written, or is too large")
         took = time.monotonic() - begun
         self._known = replace(known, duration=took)
         wait = self._of.interval - took

@@ -480,10 +480,12 @@ def test_a_state_that_can_not_be_read_is_told_and_made_anew(world, make, tmp_pat
     assert make().value(metrics.STATE_REFUSED) == 0
 
 
-def test_a_state_that_can_not_be_written_is_told(world, make):
+def test_a_state_that_can_not_be_written_is_told(world, make, caplog):
     push(world, "!build")
     exporter = make(state="no/such/folder/trunk.state")
     exporter.poll()
+    exporter.poll()
+    assert [one.getMessage().partition(":")[0] for one in caplog.records] == ["nothing is kept"]
     assert exporter.scrape()["watchkeeper_state_saved"] == 0
     assert exporter.failing() == [1, 0, 0]
 

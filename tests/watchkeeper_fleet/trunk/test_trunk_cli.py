@@ -197,6 +197,8 @@ def test_two_tokens_are_one_too_many(tmp_path):
 
 def test_an_address_that_is_taken(standin):
     with exporter(standin) as (_, url, _):
+        until(url, f"trunk_up{{{BRANCH}}} 1.0\n")
+        asked = len(standin.seen)
         taken = url.removeprefix("http://")
         command = [WATCHKEEPER, "trunk-exporter", "--listen", taken, "--repo", REPO, "--api-url", standin.url]
         run = subprocess.run(
@@ -204,3 +206,4 @@ def test_an_address_that_is_taken(standin):
         )
     assert run.returncode == 1
     assert f"error: can't listen on {taken}: Address already in use" in run.stderr
+    assert len(standin.seen) == asked
