@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.trunk.cache import Cache, Row
 
 PAGE = 100  # GitHub gives no more at a time
-MOST_PAGES = 10  # of one question: GitHub gives no more than 1,000 runs
+MOST_PAGES = 30  # of one question: 3,000 jobs with all their attempts; GitHub gives no more than 1,000 runs
 LONGEST = 500  # of a name; nothing that GitHub takes is longer
 # Of an attempt before the newest one these results stay; a job with another may be what runs again.
 STAY = frozenset({"success", "skipped", "neutral"})

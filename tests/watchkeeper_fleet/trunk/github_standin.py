@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from github_world import World, job_row, key_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
 
 TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
@@ -87,7 +88,15 @@ def dripping(until: threading.Event) -> Fault:
 class Standin:
     """The API of one world. `seen` has each request's path and status; `faults` are for the next requests, in order."""
 
-    def __init__(self, world: World, *, token: str = TOKEN, limit: int = 5000, skew: float = 0.0) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        token: str = TOKEN,
+        limit: int = 5000,
+        skew: float = 0.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.world = world
         self.token = token
         self.limit = limit
@@ -100,9 +109,11 @@ class Standin:
         self.connections = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"standin": self}))
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
         self._server.shutdown()

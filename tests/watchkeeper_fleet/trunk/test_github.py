@@ -4,7 +4,10 @@ import contextlib
 import http.client
 import json
 import random
+import shutil
 import socket
+import ssl
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -405,6 +408,45 @@ def test_what_is_no_http_is_no_crash(standin, start):
         listening.shutdown(socket.SHUT_RDWR)
     assert trouble.reason == "network"
     assert "SSH" not in str(trouble)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not here")
+    folder = tmp_path_factory.mktemp("certificate")
+    new = ("-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=api")
+    named = ("-addext", "subjectAltName=IP:127.0.0.1", "-addext", "keyUsage=critical,keyCertSign,digitalSignature")
+    out = ("-keyout", "key.pem", "-out", "cert.pem")
+    subprocess.run(["openssl", "req", *new, *named, *out], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def secure(certificate):
+    world = World(now=1_764_000_000.0)
+    world.push(time=0.0)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    with serving(world, tls=tls) as one:
+        yield one
+
+
+def test_a_server_whose_certificate_is_trusted(secure, start, certificate):
+    trust = ssl.create_default_context(cafile=certificate / "cert.pem")
+    client = start(
+        secure, connect=lambda _, host, port: http.client.HTTPSConnection(host, port, timeout=30, context=trust)
+    )
+    assert client.get().status == 200
+    assert client.get().status == 200
+    assert secure.connections == 1
+
+
+def test_a_server_that_nobody_vouches_for_gets_no_token(secure, start):
+    trouble = start(secure).fails()
+    assert trouble.reason == "network"
+    assert "certificate verify failed" in str(trouble)
+    assert secure.headers == []
 
 
 def test_a_server_that_says_nothing_ends_in_time(standin, start):
