@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -420,6 +421,24 @@ def test_workflows_of_which_nothing_is_wanted_are_not_asked_for(patterns, exclud
 def test_a_pattern_fits_a_job_with_its_shard_or_without(pattern, blocks):
     group = Blocking((pattern,)).group("pull", "test (default, 1, 5)")
     assert group == ("test (default)" if blocks else None)
+
+
+def test_where_all_is_decided_it_is_as_the_known_query():
+    """What clickhouse_db_schema/grafana_alerts/broken_viable_strict.sql of pytorch/test-infra counts."""
+    random = Random(9)
+    found = set()
+    for _ in range(200):
+        rows = [[random.choice(("ok", "FAIL", "FAIL")) for _ in range(6)] for _ in range(random.randrange(8))]
+        names = [f"test ({name}, {shard}, 2, l4)" for name in ("a", "b", "c") for shard in (1, 2)]
+        lines = (" | ".join(f"{name} {end}" for name, end in zip(names, row, strict=True)) for row in rows)
+        commits = commits_of("\n".join(lines))
+        streaks = {one.job: one.commits for one in judge(commits, Blocking()).streaks}
+        for place, name in enumerate("abc"):
+            red = ["FAIL" in row[2 * place : 2 * place + 2] for row in rows]
+            expected = len(list(itertools.takewhile(bool, red)))
+            assert streaks.get(f"test ({name})", 0) == expected
+            found.add(expected)
+    assert found >= {0, 1, 2, 3, 4}
 
 
 def commits_of(text: str) -> list[Commit]:
