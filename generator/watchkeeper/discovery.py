@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.contract import Metric
 from watchkeeper.model import Alert, Group, Recording
-from watchkeeper.routing import Routing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeAlias
 
-    Definition = Metric | Group | Alert | Recording | Routing
+    from watchkeeper.routing import Routing
+
+    Definition: TypeAlias = Metric | Group | Alert | Recording | Routing
 
 # What makes a dict a dashboard, and not what some helper of the same name needs.
 _MEMBERS = {"uid", "title", "panels", "rows"}
@@ -83,7 +85,7 @@ def taken(module: ModuleType, all_modules: Sequence[ModuleType]) -> tuple[list[D
 
 def _definitions(value: Any, module: ModuleType, seen: set[int]) -> Iterator[Definition]:
     """Yield the value if it is a definition, or those in it if it is a container, or a class of the module."""
-    if isinstance(value, (Metric, Group, Alert, Recording, Routing)):
+    if isinstance(value, (Metric, Group, Alert, Recording)) or _is_routing(value):
         yield value
         return
     inner: Iterable[Any]
@@ -99,6 +101,14 @@ def _definitions(value: Any, module: ModuleType, seen: set[int]) -> Iterator[Def
         seen.add(id(value))
         for one in inner:
             yield from _definitions(one, module, seen)
+
+
+def _is_routing(value: object) -> bool:
+    """Tell whether it is a routing, without loading what most packs have none of."""
+    import sys
+
+    routing = sys.modules.get("watchkeeper.routing")
+    return routing is not None and isinstance(value, routing.Routing)
 
 
 def _names_dashboard(name: str, value: object) -> bool:

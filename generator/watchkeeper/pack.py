@@ -11,11 +11,12 @@ from watchkeeper.discovery import modules, taken
 from watchkeeper.fields import fit, hold, names, one, optional, several, text, texts_by_name
 from watchkeeper.findings import Place, caller, nearest
 from watchkeeper.model import Alert, DefinitionError, Group, Recording, Rule, changed_copy
-from watchkeeper.routing import Routing
 from watchkeeper.runbook import PageError, Runbook, read_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from watchkeeper.routing import Routing
 
 # A grafanalib Dashboard, a dict, anything with to_json_data() or to_json(); or a function of the pack that returns one.
 Dashboard = Any
@@ -53,7 +54,7 @@ class Pack:
     def __post_init__(self) -> None:
         hold(self, metrics=several(Metric), groups=several(Group), dashboards=several(object, what="dashboards"))
         hold(self, target_labels=names, runbooks=optional(several(Runbook)))
-        hold(self, removed=several(Removed), loose=several(Alert, Recording), routing=optional(one(Routing)))
+        hold(self, removed=several(Removed), loose=several(Alert, Recording), routing=_routing)
 
     @classmethod
     def discover(
@@ -89,7 +90,7 @@ class Pack:
             metrics += [one for one in made if isinstance(one, Metric)]
             rules += [one for one in made if isinstance(one, (Alert, Recording))]
             dashboards += drawn
-            routings += [one for one in made if isinstance(one, Routing)]
+            routings += [one for one in made if not isinstance(one, (Metric, Alert, Recording, Group))]
             groups += (own := [one for one in made if isinstance(one, Group)])
             used.append((held, {(type(rule), rule.name) for group in own for rule in group.rules}))
         grouped = {id(rule) for group in groups for rule in group.rules}
@@ -178,7 +179,7 @@ class Pack:
 
     def with_routing(self, routing: Routing | None) -> Pack:
         """Return the pack with this routing in place of its own; None where it is kept elsewhere."""
-        return dataclasses.replace(self, routing=fit("Pack.with_routing", "routing", routing, optional(one(Routing))))
+        return dataclasses.replace(self, routing=fit("Pack.with_routing", "routing", routing, _routing))
 
     def without(self, name: str, *, reason: str) -> Pack:
         """Return the pack without the rule, group or dashboard (by its uid) of that name. The reason is for the reader.
@@ -270,6 +271,16 @@ class Pack:
 
 def _can_be_json(value: object) -> bool:
     return hasattr(value, "to_json_data") or hasattr(value, "to_json")
+
+
+def _routing(value: object) -> Routing | None:
+    """The form of a routing. It takes a while to load, and most packs have none."""
+    if value is None:
+        return None
+    from watchkeeper.routing import Routing
+
+    routing: Routing = one(Routing)(value)
+    return routing
 
 
 def _only(routings: list[Routing]) -> Routing | None:

@@ -37,9 +37,9 @@ TOOL = {
     "reports": "_version checks.__init__ findings | waivers",
     "model": "contract fields findings waivers | promql",
     "runbook": "fields findings",
-    "discovery": "contract model routing",
+    "discovery": "contract model | routing",
     "routing": "contract fields findings model waivers",
-    "pack": "contract discovery fields findings model routing runbook | render",
+    "pack": "contract discovery fields findings model runbook | render routing",
     "policy": "findings names | promql",
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
