@@ -28,8 +28,9 @@ def main(arguments: list[str]) -> None:
             raise SystemExit("python -m watchkeeper_fleet.agent: -m needs the name of a module")
         sys.argv[:] = arguments[1:]
         sys.path[0] = os.getcwd()  # noqa: PTH109 - as python -m has it
+        _new_main()
         lifecycle.start()
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        runpy._run_module_as_main(arguments[1])  # type: ignore[attr-defined]  # noqa: SLF001 - what python -m calls, with its words where there is no such module
         return
     path = arguments[0]
     sys.argv[:] = arguments
@@ -37,18 +38,24 @@ def main(arguments: list[str]) -> None:
         lifecycle.start()
         runpy.run_path(path, run_name="__main__")
         return
+    whole = os.path.abspath(path)  # noqa: PTH100 - the same
     try:
-        with io.open_code(os.path.abspath(path)) as file:  # noqa: PTH100 - the same
+        with io.open_code(whole) as file:
             text = file.read()
     except OSError as error:
         raise SystemExit(f"python -m watchkeeper_fleet.agent: can't open file {path!r}: {error.strerror}") from None
-    # A __main__ of its own that stays until the end: spawned processes, pickles and threads look for it there.
-    module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None)
-    sys.modules["__main__"] = module
+    module = _new_main()
+    module.__dict__.update(__file__=whole, __cached__=None)
     sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - the same
     lifecycle.start()
-    exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - what python SCRIPT does
+    exec(compile(text, whole, "exec"), module.__dict__)  # noqa: S102 - what python SCRIPT does
+
+
+def _new_main() -> types.ModuleType:
+    """Make the program a __main__ that stays to the end: spawned processes, pickles and threads look for it there."""
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = __builtins__
+    return module
 
 
 if __name__ == "__main__":
