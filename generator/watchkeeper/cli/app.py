@@ -27,7 +27,7 @@ _VERBS = {
     ),
     "issue-receiver": (
         "watchkeeper_fleet.issues.cli:issue_receiver",
-        "Turn Alertmanager's notifications into GitHub issues: opened, commented, closed.",
+        "Turn Alertmanager's notifications into GitHub issues: opened, commented, closed when resolved.",
     ),
     "query": (
         "watchkeeper.cli.query:query",

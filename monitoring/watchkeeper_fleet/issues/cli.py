@@ -94,7 +94,7 @@ def issue_receiver(
     web_config: Path | None,
     api_url: str,
 ) -> None:
-    """Turn Alertmanager's notifications into issues: opened, commented, closed when the alert is resolved."""
+    """Turn Alertmanager's notifications into GitHub issues: opened, commented, closed when resolved."""
     import gc
     import zoneinfo
 
