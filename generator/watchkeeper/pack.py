@@ -164,6 +164,7 @@ class Pack:
                 raise DefinitionError(
                     f"a pack holds metrics, groups, dashboards and packs, not {definition!r:.60}",
                     place,
+                    "a routing is given with Pack.with_routing(...)",
                 )
         return dataclasses.replace(
             self,
