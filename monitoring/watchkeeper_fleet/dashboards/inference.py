@@ -44,6 +44,7 @@ from watchkeeper_fleet.metrics.agent import (
     LATENCY,
     MEMORY_JUMPS,
     NONFINITE,
+    NONFINITE_TENSORS,
     OLDEST_IN_PROGRESS,
     PARAMETER_BYTES,
     READY,
@@ -62,6 +63,7 @@ PROCESS = "{{workload}} {{process}} on {{node}}"
 
 CALLING, SLOWEST, FAILED = CALLS.where(**FUNCTIONS), P99.where(**FUNCTIONS), ERRORS.where(**FUNCTIONS)
 OLDEST, NANS = OLDEST_IN_PROGRESS.where(**FUNCTIONS), NONFINITE.where(**FUNCTIONS)
+NAN_TENSORS = NONFINITE_TENSORS.where(**WORKLOADS)
 BUCKETS = LATENCY.bucket.where(**FUNCTIONS)
 PSI, SAMPLES = EMBEDDING_PSI.where(**WORKLOADS), EMBEDDING_SAMPLES.where(**WORKLOADS)
 SERVING = f"on (cluster, instance, process) {READY.where(**WORKLOADS)} == 1"
@@ -378,9 +380,26 @@ def _answers(pack: Pack) -> list[Any]:
             unit="short",
             min=0,
             decimals=0,
-            width=8,
+            width=6,
             custom=BARS,
             alerts=names(pack, GARBAGE),
+        ),
+        d.timeseries(
+            "Tensors with NaN or infinity",
+            events(
+                f"increase({NAN_TENSORS}[$__rate_interval])",
+                NAN_TENSORS,
+                "{{workload}} rank {{rank}} {{tensor}} on {{node}}",
+            ),
+            description=(
+                "What the program itself has looked at, such as its loss. One rank first: its data or its device. All "
+                "at once: the learning rate, the weights or the code."
+            ),
+            unit="short",
+            min=0,
+            decimals=0,
+            width=6,
+            custom=BARS,
         ),
         d.timeseries(
             "Drift of embeddings",
@@ -392,7 +411,7 @@ def _answers(pack: Pack) -> list[Any]:
             ),
             unit="short",
             min=0,
-            width=8,
+            width=6,
             alerts=names(pack, DRIFT),
         ),
         d.timeseries(
@@ -402,7 +421,7 @@ def _answers(pack: Pack) -> list[Any]:
             description="Cosine between the mean embedding and the reference's. Near 1 is fine. Near 0: another model.",
             unit="percentunit",
             max=1,
-            width=8,
+            width=6,
         ),
         d.table(
             "Embeddings now",
