@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from watchkeeper_fleet.agent.embedding_drift import drift
     from watchkeeper_fleet.agent.finite import watch_finite
     from watchkeeper_fleet.agent.inference import monitor_inference
+    from watchkeeper_fleet.agent.kernels import sample_kernels
     from watchkeeper_fleet.agent.weights import watch_weights
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "monitor_inference",
     "ready",
     "reference",
+    "sample_kernels",
     "start",
     "step",
     "stop",
@@ -38,6 +40,7 @@ _HOMES = {
     "drift": "embedding_drift",
     "monitor_inference": "inference",
     "reference": "reference",
+    "sample_kernels": "kernels",
     "watch_collectives": "collectives",
     "watch_finite": "finite",
     "watch_weights": "weights",

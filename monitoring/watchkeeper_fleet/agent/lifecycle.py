@@ -10,6 +10,7 @@ import os
 import sys
 from _thread import allocate_lock
 
+from watchkeeper_fleet.agent.progress import PROGRESS
 from watchkeeper_fleet.agent.registry import REGISTRY
 
 TYPE_CHECKING = False  # typing itself is slow to import
@@ -97,6 +98,10 @@ def begin(*, used: bool = False) -> None:
             from watchkeeper_fleet.agent.recorder import Recorder
 
             STATE.recorder = Recorder(on_no_torch=watch)
+            if os.environ.get("WATCHKEEPER_KERNELS") == "1":
+                from watchkeeper_fleet.agent.kernels import sample_kernels
+
+                sample_kernels()
         STATE.recorder.begin(used=used)
     except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
         REGISTRY.faults += 1
@@ -150,6 +155,7 @@ def _after_in_child() -> None:
         parents, STATE.recorder = STATE.recorder, None
         STATE.lock = allocate_lock()
         REGISTRY.reset()
+        PROGRESS.reset()
         if not STATE.on:
             return
         REGISTRY.wakers[:] = [first_use]

@@ -357,22 +357,60 @@ def test_workers_that_were_forked_are_left_alone(children, tmp_path):
     assert done.stdout == "True False\nFalse True\n", done.stderr
 
 
-def test_it_is_switched_on_by_the_public_name(children):
-    """In a process of its own: steps go on, and without a GPU nothing more comes of it."""
+@pytest.mark.parametrize("how", ["called", "variable"])
+def test_it_is_switched_on(children, how):
+    """In a process of its own, by steps of the agent: without a GPU nothing comes of it."""
+    code = f"""
+    import torch
+    from watchkeeper_fleet import agent
+    agent.start()
+    if {how!r} == "called":
+        assert agent.sample_kernels(top=10)
+    from watchkeeper_fleet.agent import kernels
+    (sampler,) = kernels._SAMPLERS
+    assert not sampler.off
+    sampler._due = 0
+    for _ in range(3):
+        with agent.step():
+            torch.ones(2) + 1
+    print(sampler.off, torch.cuda.is_initialized())
+    """
+    done = children.run(code, torch=None, **({"WATCHKEEPER_KERNELS": "1"} if how == "variable" else {}))
+    assert (done.stderr, done.stdout) == ("", "True False\n")
+    assert children.values()["watchkeeper_agent_faults_total"] == 0
+
+
+def test_kernels_by_way_of_the_spool(children):
+    """Steps of the agent with operations for kernels, and a profile of the program's own in one of them."""
     code = """
     import torch
     from watchkeeper_fleet import agent
-    from watchkeeper_fleet.agent import boundaries, kernels
+    from watchkeeper_fleet.agent import boundaries
+    from watchkeeper_fleet.agent.kernels import Kernels, Sampler
+    from watchkeeper_fleet.agent.recording import Recording
+    from watchkeeper_fleet.agent.registry import REGISTRY
+    torch.set_num_threads(1)
     agent.start()
-    assert kernels.sample_kernels()
-    (sampler,) = kernels._SAMPLERS
-    sampler._due = 0
-    for _ in range(3):
-        boundaries.run(boundaries.BEGIN)
-        torch.ones(2) + 1
-        boundaries.run(boundaries.END)
-    print(sampler.off, torch.cuda.is_initialized())
+    now = 0
+    sampler = Sampler(Recording("CPU"), Kernels(REGISTRY, top=3), clock=lambda: now)
+    boundaries.BEGIN.append(sampler.begin)
+    boundaries.END.append(sampler.end)
+    x = torch.ones(64, 64)
+    for number in range(20):
+        now += 1e6
+        with agent.step():
+            x @ x
+            if number == 10:
+                with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+                    x @ x
+    counts = {event.key: event.count for event in profile.key_averages()}
+    assert counts["aten::mm"] == 1, counts
     """
     done = children.run(code, torch=None)
-    assert (done.stderr, done.stdout) == ("", "True False\n")
-    assert children.values()["watchkeeper_agent_faults_total"] == 0
+    assert done.returncode == 0, done.stderr
+    values = children.values()
+    found = {name: value for name, value in values.items() if "kernel=aten::mm" in name and "le=+Inf" in name}
+    assert list(found.values()) == [19.0], values
+    kernels = {name.partition("kernel=")[2].partition(" ")[0] for name in values if "kernel=" in name}
+    assert len(kernels) <= 3 + 2
+    assert values["watchkeeper_agent_faults_total"] == 0
