@@ -37,5 +37,9 @@ class Progress:
             self._ended = ended
             self._last.set(time.time() - (time.perf_counter() - ended))
 
+    def reset(self) -> None:
+        """Forget when a piece last ended: in a forked child, it was its parent's."""
+        self._ended = 0.0
+
 
 PROGRESS = Progress()

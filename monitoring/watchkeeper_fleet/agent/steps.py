@@ -159,6 +159,11 @@ class Meter:
         lanes = self._lanes.copy().values()
         return any(lane.wall.running() for lane in lanes), max((lane.ended for lane in lanes), default=0.0)
 
+    def within_a_step(self) -> bool:
+        """Whether a step or a wait of this thread is under way."""
+        thread = get_ident()
+        return any(lane.wall.running() for (one, _), lane in self._lanes.copy().items() if one == thread)
+
     def reset(self) -> None:
         """Forget everything: in a forked child, the work is its parent's."""
         self._lanes = {}

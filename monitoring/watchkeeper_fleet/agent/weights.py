@@ -74,7 +74,7 @@ class Weights:
     def between_steps(self) -> None:
         """Look at the models whose time has come, unless another step is under way in this thread."""
         now = monotonic()
-        if now < self._due or not lifecycle.STATE.on or METER.lane().wall.running():
+        if now < self._due or not lifecycle.STATE.on or METER.within_a_step():
             return
         for watched in self._models:
             model = watched.of()

@@ -502,3 +502,34 @@ if __name__ == "__main__":
     assert found["torch_work_in_progress"] == 0
     assert 0 < found[f"{metrics.DATA_WAIT} gpu="] < found[f"{metrics.STEP_WALL} gpu="]
     assert found[f"{metrics.STALL} gpu="] == found[f"{metrics.DATA_WAIT} gpu="]
+
+
+def test_a_process_that_says_nothing_has_no_work(children):
+    children.quiet("from watchkeeper_fleet.agent import lifecycle; lifecycle.start(); import torch", "")
+    found = children.values()
+    assert found[str(metrics.WORK_IN_PROGRESS)] == 0
+    assert not [name for name in found if name.startswith("gpu_")]
+
+
+def test_a_fork_within_a_step(children):
+    """The child leaves its parent's step, and then makes its own."""
+    code = """
+    import os, time, torch
+    from watchkeeper_fleet import agent
+    agent.start()
+    with agent.step():
+        time.sleep(0.05)
+        child = os.fork()
+    if child == 0:
+        with agent.step(): pass
+        agent.stop()
+        os._exit(0)
+    os.waitpid(child, 0)
+    """
+    done = children.run(code)  # some versions of Python warn of threads that were there
+    assert done.returncode == 0, done.stderr
+    parent, child = map(children.values, children.records())
+    assert parent[f"{metrics.STEP_WALL} gpu="] >= 0.05
+    assert child["torch_work_in_progress"] == parent["torch_work_in_progress"] == 0
+    assert child["watchkeeper_agent_faults_total"] == parent["watchkeeper_agent_faults_total"] == 0
+    assert child[f"{metrics.STEP_WALL} gpu="] > 0
