@@ -44,7 +44,7 @@ FIELDS = (
 
 # The labels of this one alert as matchers: those of the group would silence others too. The UI reads a value as a
 # string of JSON, which %q writes; and urlquery writes a space as +, which the UI takes for a plus.
-# What is silenced or inhibited is shown too, so that the link of a page of yesterday still opens the alert.
+# What is silenced, inhibited or muted is shown too, so that the link of a page of yesterday still opens the alert.
 _LINKS = (
     '$labels := ""',
     "range $n, $pair := $alert.Labels.SortedPairs",
@@ -52,7 +52,7 @@ _LINKS = (
     '  $labels = printf "%s%s=%q" $labels $pair.Name $pair.Value',
     "end",
     '$filter := printf "{%s}" $labels | urlquery | reReplaceAll "\\\\+" "%20"',
-    '$view := printf "%s/#/alerts?silenced=true&inhibited=true&filter=%s" $.ExternalURL $filter',
+    '$view := printf "%s/#/alerts?silenced=true&inhibited=true&muted=true&filter=%s" $.ExternalURL $filter',
     '$silence := printf "%s/#/silences/new?filter=%s" $.ExternalURL $filter',
 )
 

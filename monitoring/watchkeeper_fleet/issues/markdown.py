@@ -85,8 +85,8 @@ def moment(at: float, zone: tzinfo) -> str:
 
 
 def view(external_url: str, labels: Mapping[str, str]) -> str:
-    """Return the address of the alert in Alertmanager's UI, where it is shown silenced and inhibited too."""
-    return f"{external_url}/#/alerts?silenced=true&inhibited=true&filter={_filter(labels)}"
+    """Return the address of the alert in Alertmanager's UI, where it is shown silenced, inhibited or muted too."""
+    return f"{external_url}/#/alerts?silenced=true&inhibited=true&muted=true&filter={_filter(labels)}"
 
 
 def silence(external_url: str, labels: Mapping[str, str]) -> str:

@@ -219,6 +219,9 @@ def test_a_storm_is_cut_short(render, name):
     assert blocks[FIRING] == "and 12 more firing"
     assert blocks[-1] == "and 1 more resolved"
     assert "more" not in render(name, *(alert(n) for n in range(FIRING)))
+    mail = render("watchkeeper.email.html", *storm, kind="html")
+    assert mail.count("<p>") == mail.count("</p>") == len(blocks)
+    assert "<p>\nand 12 more firing\n</p>" in mail
 
 
 def test_local_time(render, tmp_path):
