@@ -119,6 +119,7 @@ PACK = (
     "dashboard_uid",
     "dashboard_title",
     "routing_feature",
+    "routing_template",
     "text_unicode",
 )
 

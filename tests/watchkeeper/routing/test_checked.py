@@ -9,6 +9,7 @@ from watchkeeper import Alert, Gauge, Group, Pack, Waiver, re
 from watchkeeper.building import build
 from watchkeeper.checks import ids
 from watchkeeper.findings import to_text
+from watchkeeper.render.alertmanager import document
 from watchkeeper.routing import (
     Email,
     Global,
@@ -185,3 +186,46 @@ def test_a_waiver_of_the_routing_is_for_all_its_parts():
     assert reported() == (["routing/unreachable"], 0)
     assert reported(waiver) == ([], 1)
     assert reported(waiver, Waiver("routing/matcher", reason="none")) == (["waiver/unused"], 1)
+
+
+TEXTS = {
+    "broken": ("{{ .Status", (0, 25), "unclosed action"),
+    "no function": ("{{ upper .Status }}", (0, 25), 'function "upper" not defined'),
+    "too new": ('{{ (index .Alerts 0).StartsAt | tz "UTC" }}', (0, 27), "the function tz needs Alertmanager 0.28"),
+    "new enough": ('{{ (index .Alerts 0).StartsAt | tz "UTC" }}', (0, 28), ""),
+    "no template": ('{{ range .Alerts }}{{ template "watchkeeper.txt" . }}{{ end }}', (0, 25), '"watchkeeper.txt"'),
+    "the page's": ('{{ template "watchkeeper.text" . }}', (0, 25), ""),
+    "Alertmanager's": ('{{ template "slack.default.title" . }}{{ template "__subject" . }}', (0, 25), ""),
+    "its own": ('{{ define "x" }}y{{ end }}{{ template "x" . }}', (0, 25), ""),
+    "none": ("a } b {", (0, 25), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_of_a_receiver_that_can_not_be_expanded(name):
+    text, target, said = TEXTS[name]
+    slack = Slack("#x", api_url_file="/s", text=text)
+    pager = PagerDuty("/k", details={"more": text})
+    receiver = Receiver("a", [slack, pager])
+    findings = found(Routing(Route(receiver), receivers=[receiver]), alertmanager=target)
+    if not said:
+        assert findings == []
+        return
+    assert [(one.check, one.place) for one in findings] == [
+        ("routing/template", slack.place),
+        ("routing/template", pager.place),
+    ]
+    assert findings[0].message.startswith('receiver "a", text of a Slack: ')
+    assert findings[1].message.startswith('receiver "a", "more" in details of a PagerDuty: ')
+    assert all(said in one.message and one.severity == "error" for one in findings)
+
+
+def test_our_own_texts_can_be_expanded():
+    receiver = Receiver("a", [Slack("#x", api_url_file="/s"), PagerDuty("/k")])
+    config = document(Routing(Route(receiver), receivers=[receiver]))
+    made = config["receivers"][0]
+    slack = made["slack_configs"][0]
+    pager = made["pagerduty_configs"][0]
+    own = Slack("#x", api_url_file="/s", title=slack["title"], text=slack["text"])
+    also = PagerDuty("/k", description=pager["description"], severity=pager["severity"], details=pager["details"])
+    assert found(Routing(Route("a"), receivers=[Receiver("a", [own, also])])) == []
