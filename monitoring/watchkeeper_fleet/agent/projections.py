@@ -34,31 +34,32 @@ def length(dimension: int, projections: int, bins: int) -> int:
 
 
 def cleaned(embeddings: Any, torch: Any) -> tuple[Any, Any, Any]:
-    """Return embeddings in 32 bits with zeroes where one is not finite, their norms, and which of them are finite."""
+    """Return embeddings in 32 bits without NaN and infinity, their norms, and which of them are finite.
+
+    What is finite of a bad one stays in it: a mask over the whole would take ten times as long on a CPU. Whoever sums
+    them leaves bad ones out.
+    """
     embeddings = embeddings.to(torch.float32)
     norms = torch.linalg.vector_norm(embeddings, dim=1)
     good = torch.isfinite(norms)
-    return torch.where(good.unsqueeze(1), embeddings, 0.0), torch.where(good, norms, 0.0), good
+    return torch.nan_to_num(embeddings, 0.0, 0.0, 0.0), torch.where(good, norms, 0.0), good
 
 
 def projected(embeddings: Any, weights: Any, torch: Any) -> Any:
-    """Return embeddings along each direction, whatever autocast would make of that."""
+    """Return for each direction where the embeddings are along it, whatever autocast would make of that."""
     with torch.autocast(embeddings.device.type, enabled=False):
-        return embeddings @ weights.T
+        return weights @ embeddings.T
 
 
 def row_of(embeddings: Any, weights: Any, edges: Any, torch: Any) -> Any:
     """Return what is taken of a batch as one row, on its device. Waits for nothing."""
     embeddings, norms, good = cleaned(embeddings, torch)
-    along = projected(embeddings, weights, torch)
-    above = (along.unsqueeze(2) >= edges) & good.view(-1, 1, 1)
-    return torch.cat(
-        [
-            torch.stack([good.sum(), good.logical_not().sum(), norms.sum()]),
-            embeddings.sum(0),
-            above.sum(0).flatten(),
-        ]
-    ).to(torch.float32)
+    mask = good.to(torch.float32)
+    above = (projected(embeddings, weights, torch).unsqueeze(1) >= edges.unsqueeze(2)) & good
+    with torch.autocast(embeddings.device.type, enabled=False):
+        total = mask @ embeddings
+    sums = torch.stack([mask.sum(), good.logical_not().sum().to(torch.float32), norms.sum()])
+    return torch.cat([sums, total, above.sum(2).flatten().to(torch.float32)])
 
 
 def in_bins(above: Sequence[float], count: float) -> list[float]:

@@ -134,9 +134,10 @@ def measured(embeddings: Any, bins: int = 10, projections: int = 8, seed: int = 
     with torch.no_grad():
         for chunk in embeddings.detach().split(CHUNK):
             clean, norms, good = along.cleaned(chunk.cpu(), torch)
+            clean = clean[good]
             total += clean.sum(0, dtype=torch.float64)
             norm += float(norms.sum(dtype=torch.float64))
-            for row, found in zip(values, along.projected(clean[good], weights, torch).T.tolist(), strict=True):
+            for row, found in zip(values, along.projected(clean, weights, torch).tolist(), strict=True):
                 row.extend(found)
     samples = len(values[0])
     if samples < SAMPLES_A_BIN * bins:
