@@ -26,7 +26,7 @@ RED = 14  # jobs, with all their shards one, that are red on all commits but the
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a day is. On a busy one all jobs run from the first minute to the last: no page stays the same."""
+    """How large a day is. On a busy one all jobs run from the first minute to the last."""
 
     hours: float = 3.0
     before: int = 10  # commits that are there when it begins
