@@ -12,6 +12,7 @@ import pytest
 from watchkeeper_fleet.agent import reference
 from watchkeeper_fleet.agent.embedding_drift import drift, stability_index
 from watchkeeper_fleet.agent.registry import Registry
+from watchkeeper_fleet.alerts.inference import DRIFT
 from watchkeeper_fleet.metrics.agent import (
     EMBEDDING_COSINE,
     EMBEDDING_NONFINITE,
@@ -23,8 +24,7 @@ from watchkeeper_fleet.metrics.agent import (
 torch = pytest.importorskip("torch", reason="torch is not here")
 
 DIMENSION = 32
-# That of EmbeddingDrift, which tests/watchkeeper_fleet/alerts holds to its figure.
-THRESHOLD = 0.25
+THRESHOLD = DRIFT.threshold.value
 
 
 class Watched:
@@ -79,6 +79,19 @@ def test_a_thousand_windows_without_drift(watched):
     assert watched.value(EMBEDDING_COSINE) == pytest.approx(1, abs=0.01)
     assert watched.value(EMBEDDING_NORM) == pytest.approx(1, abs=0.05)
     assert watched.value(EMBEDDING_SAMPLES) == 1000
+
+
+def test_the_alert_fires_for_a_shift_and_not_without(watched, pack):
+    """Windows of two hours, one a minute, by the pack's own rule; the second hour's are shifted, or not."""
+    labels = {"embedding": "query", "instance": "n1", "cluster": "c1", "workload": "search", "process": "0"}
+    first = [watched.add(watched.normal()) for _ in range(60)]
+    for mean in (1.0, 2.0):
+        series = {EMBEDDING_PSI: [*first, *(watched.add(watched.normal(mean=mean)) for _ in range(60))]}
+        run = pack.run(series, {EMBEDDING_SAMPLES: "1000x120"}, labels=labels, interval="1m")
+        if mean == 1.0:
+            run.silent(DRIFT)
+        else:
+            run.fires(DRIFT, first="1h30m", summary="Embeddings query of search have drifted")
 
 
 def test_one_direction_is_a_chi_square():
