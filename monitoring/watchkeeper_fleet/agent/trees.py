@@ -24,8 +24,6 @@ _MOST_TYPES = 1_000
 # Sequences up to here are faster looked at than asked about.
 _SHORT = 8
 
-# Exact types of outputs that need no look.
-DULL = frozenset((type(None), bool, int, str, bytes))
 # What to do with an instance of a type: one of these, or look at the fields of a dataclass; None is nothing to look at.
 _FLOAT, _COMPLEX, _TENSOR, _ARRAY, _SEQUENCE, _MAPPING = ((kind,) for kind in "fctasm")
 KINDS: dict[type, tuple[str, ...] | None] = {}
@@ -40,7 +38,7 @@ def take_apart(output: object) -> tuple[list[Any], bool]:
     for item in items:  # there come more meanwhile
         try:
             kind = kinds[type(item)]
-        except KeyError:
+        except Exception:  # noqa: BLE001 - KeyError, or what a metaclass raises where its classes have no hash
             kind = _learn(type(item))
         if kind is None:
             continue
@@ -79,7 +77,10 @@ def _finite_array(array: Any) -> bool:
 def _learn(cls: type) -> tuple[str, ...] | None:
     if len(KINDS) >= _MOST_TYPES:  # someone makes types as they go
         KINDS.clear()
-    kind = KINDS[cls] = _kind(cls)
+    try:
+        kind = KINDS[cls] = _kind(cls)
+    except Exception:  # noqa: BLE001 - it has no hash, or does not say what it is
+        return None
     return kind
 
 

@@ -11,8 +11,6 @@ from _thread import get_ident
 from bisect import bisect_left
 from time import perf_counter
 
-from watchkeeper_fleet.agent.trees import DULL
-
 TYPE_CHECKING = False  # typing itself is slow to import
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
@@ -35,7 +33,7 @@ def plain(function: Callable[..., Any], monitor: Monitor) -> Callable[..., Any]:
         monitor.growth.close,
         monitor.failed,
     )
-    guarded, looks, modules, dull = monitor.guarded, monitor.looks, sys.modules, DULL
+    guarded, looks, modules = monitor.guarded, monitor.looks, sys.modules
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         span = None
@@ -52,7 +50,7 @@ def plain(function: Callable[..., Any], monitor: Monitor) -> Callable[..., Any]:
             result = function(*args, **kwargs)
             if span is not None:
                 end(span)
-            if looks and type(result) not in dull:
+            if looks and result is not None and type(result) is not str:
                 examine(result)
             return result  # noqa: TRY300 - an else would cost the finally's order
         except BaseException as error:
@@ -84,7 +82,7 @@ def coroutine(function: Callable[..., Any], monitor: Monitor) -> Callable[..., A
         monitor.growth.close,
         monitor.failed,
     )
-    guarded, looks, modules, dull = monitor.guarded, monitor.looks, sys.modules, DULL
+    guarded, looks, modules = monitor.guarded, monitor.looks, sys.modules
 
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         span = None
@@ -97,7 +95,7 @@ def coroutine(function: Callable[..., Any], monitor: Monitor) -> Callable[..., A
             result = await function(*args, **kwargs)
             if span is not None:
                 end(span)
-            if looks and type(result) not in dull:
+            if looks and result is not None and type(result) is not str:
                 examine(result)
             return result  # noqa: TRY300 - as above
         except BaseException as error:

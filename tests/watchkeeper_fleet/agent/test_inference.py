@@ -586,6 +586,25 @@ def test_the_policy_raise_closes_a_generator(fleet):
     assert closed == [True]
 
 
+def test_a_class_without_a_hash_is_nothing_to_look_at(fleet):
+    class Meta(type):
+        def __eq__(cls, other):
+            return cls is other
+
+        __hash__ = None
+
+    class Odd(metaclass=Meta):
+        pass
+
+    call = fleet.monitor(lambda x: x, name="f")
+    odd = Odd()
+    assert call(odd) is odd
+    assert call([odd, NAN])[0] is odd
+    assert fleet.value("nonfinite_outputs_total") == 1
+    assert fleet.registry.faults == 0
+    assert fleet.errors() == {}
+
+
 def test_no_look_where_none_is_wanted(fleet):
     fleet.monitor(lambda: NAN, name="f", nonfinite=None)()
     assert fleet.value("nonfinite_outputs_total") == 0
