@@ -119,6 +119,7 @@ class _Life:
             found[agent.LAST_OOM_REQUEST.name, gpu] = 2.0 * GIB
         if self.trains:
             found[agent.STALL.name, gpu] = self.stalled
+            found[agent.IDLE.name, gpu] = self.stalled * 1.2
             found[agent.DATA_WAIT.name, gpu] = self.stalled * 1.1
             found[agent.STEP_WALL.name, gpu] = self.age
         else:
