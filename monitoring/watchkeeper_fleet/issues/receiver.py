@@ -115,7 +115,7 @@ class Pages(Site):
         _Poster(stream, self)
 
     def refuse(self, path: str, headers: Mapping[str, str]) -> Answer | None:
-        """Return the answer to a POST that is none of ours, None where its body is wanted."""
+        """Return the answer to a POST that is none of ours, None to one that is."""
         refusal = self._web.refuse(headers.get("Authorization", ""))
         if refusal is not None:
             return refusal
@@ -124,13 +124,6 @@ class Pages(Site):
         if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
             # Which a page in somebody's browser can't send to another host without asking first.
             return plain(415, "send application/json, as Alertmanager does")
-        length = headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()) or "Transfer-Encoding" in headers:
-            return plain(411, "say how long the body is, in Content-Length")
-        if len(length) > 12 or int(length) > LARGEST:
-            return plain(
-                413, f"a notification has no more than {LARGEST >> 20} MiB: set max_alerts in its webhook_config"
-            )
         return None
 
     def take(self, body: bytes) -> Answer:
@@ -145,14 +138,24 @@ class _Poster(Handler):
 
     def do_POST(self) -> None:  # noqa: N802 - as the base class calls it
         """Take a notification."""
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()) or "Transfer-Encoding" in self.headers:
+            self.send(plain(411, "say how long the body is, in Content-Length"))
+            return
+        if len(length) > 12 or int(length) > LARGEST:
+            most = f"{LARGEST >> 20} MiB"
+            self.send(plain(413, f"a notification has no more than {most}: set max_alerts in its webhook_config"))
+            return
         refusal = self._site.refuse(self.path, self.headers)  # type: ignore[arg-type]
-        if refusal is not None:
-            self.send(refusal)
-            return
-        size = int(self.headers["Content-Length"])
-        self._stream.await_body(size)
-        body = self.rfile.read(size)
-        if len(body) < size:
+        parts = []
+        left = int(length)
+        self._stream.await_body(left)
+        while left and (part := self.rfile.read(min(left, 65_536))):
+            left -= len(part)
+            # One that is refused is read too: closed over a body that nobody read, a connection may lose the answer.
+            if refusal is None:
+                parts.append(part)
+        if left:
             self.close_connection = True  # the client went away
-            return
-        self.send(self._site.take(body), is_read=True)
+        else:
+            self.send(refusal or self._site.take(b"".join(parts)), is_read=True)

@@ -92,9 +92,11 @@ def test_what_is_refused(api, receiver):
     assert ask(url, b"{}", headers={"Content-Type": "text/plain"})[0] == 415
     assert ask(url, b"{}", headers={})[0] == 415
     assert ask(url, b"{}", path="/metrics")[0] == 404
-    assert ask(url, b"{}", method="PUT")[0] == 405
+    # No bodies in these: the server does not read them, and then a client may see a reset in place of the answer.
+    assert ask(url, method="PUT", headers={})[0] == 405
     assert ask(url, b"", headers={**JSON, "Content-Length": str(5 * 2**20)})[0] == 413
-    assert ask(url, iter([b"{}"]), headers=JSON)[0] == 411  # in chunks
+    assert ask(url, b"", headers={**JSON, "Content-Length": "-1"})[0] == 411
+    assert ask(url, b"", headers={**JSON, "Transfer-Encoding": "chunked"})[0] == 411
     assert api.requests == []
 
 
