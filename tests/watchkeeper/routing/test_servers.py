@@ -18,6 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import random_routing as cases
+import run_verdicts
 from alertmanagers import newer, write
 
 from watchkeeper import Pack, routed
@@ -187,3 +188,8 @@ def test_amtool_takes_the_generated_file(release, tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 templates" in run.stdout
+
+
+@pytest.mark.skipif(not shutil.which("amtool"), reason="amtool is not here: apt-get install prometheus-alertmanager")
+def test_amtool_refuses_what_we_refuse():
+    assert run_verdicts.main(12, seed=4) == 0
