@@ -1,0 +1,1 @@
+"""What the definitions say, brought to Grafana and rulers: plan, apply, drift."""
