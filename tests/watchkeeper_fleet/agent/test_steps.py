@@ -533,3 +533,20 @@ def test_a_fork_within_a_step(children):
     assert child["torch_work_in_progress"] == parent["torch_work_in_progress"] == 0
     assert child["watchkeeper_agent_faults_total"] == parent["watchkeeper_agent_faults_total"] == 0
     assert child[f"{metrics.STEP_WALL} gpu="] > 0
+
+
+@pytest.mark.parametrize("start", ["agent.start()", ""], ids=["switched off", "never started"])
+def test_off_is_off(children, start):
+    """All of it can stay in a program whose agent is off: no file, no thread, no exception."""
+    code = f"""
+    import math, os, torch
+    from watchkeeper_fleet import agent
+    {start}
+    agent.watch_weights(None)
+    agent.watch_collectives()
+    for batch in agent.loader([1.0, math.nan]):
+        with agent.step():
+            agent.watch_finite(batch, name="loss")
+    print(os.listdir("/proc/self/task") == [str(os.getpid())], os.listdir(os.environ["WATCHKEEPER_SPOOL"]))
+    """
+    children.quiet(code, "True []\n", **({"WATCHKEEPER_AGENT": "0"} if start else {}))
