@@ -29,6 +29,7 @@ LONGEST = 120.0
 MARGIN = 0.5  # for the way back
 PLAIN = "text/plain; charset=utf-8"
 _Q = re.compile(r";\s*q=([0-9.]{1,8})\s*(?:;|$)", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"^https?://[^/]*", re.IGNORECASE)  # as a proxy is asked; a server must take it too
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Watchkeeper exporter</title></head>
 <body><h1>Watchkeeper exporter</h1><p>Version {version}</p>
@@ -70,7 +71,7 @@ class Site:
         refusal = self._web.refuse(headers.get("Authorization", ""))
         if refusal is not None:
             return refusal
-        path = path.partition("?")[0]
+        path = _ABSOLUTE.sub("", path.partition("?")[0]) or "/"
         if path == "/metrics":
             return self._metrics(headers)
         if path == "/-/healthy":
@@ -107,6 +108,7 @@ def wants_openmetrics(accept: str) -> bool:
     wanted: dict[str, float] = {}
     for one in accept.lower().split(","):
         kind, _, rest = one.strip().partition(";")
+        kind = kind.strip()
         if kind == "application/openmetrics-text" and not re.search(r"version=(?!0\.0\.1\b|1\.0\.0\b)", rest):
             wanted["openmetrics"] = max(wanted.get("openmetrics", 0.0), _weight(one))
         elif kind in ("text/plain", "text/*", "*/*"):
@@ -174,7 +176,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def send(self, answer: Answer, *, is_read: bool = False) -> None:
         """Send an answer; `is_read` where the body of the request was read."""
-        has_body = self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers
+        lengths = {*self.headers.get_all("Content-Length", ())}  # a second one may say otherwise
+        has_body = not lengths <= {"0"} or "Transfer-Encoding" in self.headers
         if has_body and not is_read:
             self.close_connection = True
         self._stream.answer()

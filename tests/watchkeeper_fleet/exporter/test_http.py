@@ -64,6 +64,12 @@ def test_pages(client):
     assert ask(client, "/metric").status == 404
 
 
+@pytest.mark.parametrize("start", ["http://host:29400", "HTTP://[::1]"])
+def test_the_whole_address_may_be_asked_for(client, start):
+    assert ask(client, f"{start}/-/healthy").body == "healthy\n"
+    assert "<h1>" in ask(client, start).body
+
+
 def test_head_has_the_length_and_no_body(client):
     length = ask(client).headers["Content-Length"]
     answered = ask(client, method="HEAD")
@@ -84,6 +90,14 @@ def test_a_body_ends_the_connection(client):
     assert response.headers["Connection"] == "close"
 
 
+def test_a_second_length_is_heeded(client):
+    host, port = client.host, client.port
+    with socket.create_connection((host, port), timeout=20) as raw:
+        raw.sendall(b"GET /-/healthy HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /\r\n")
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize(
     ("accept", "wanted"),
     [
@@ -91,6 +105,7 @@ def test_a_body_ends_the_connection(client):
         ("*/*", False),
         ("text/html,application/xhtml+xml,*/*;q=0.8", False),
         ("application/openmetrics-text", True),
+        ("application/openmetrics-text ; version=1.0.0", True),
         ("application/openmetrics-text;version=2.0.0,text/plain", False),
         ("application/openmetrics-text;q=0.1,text/plain;q=0.5", False),
         ("application/openmetrics-text;q=0", False),
