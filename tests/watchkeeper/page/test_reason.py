@@ -9,7 +9,7 @@ JOBS = Gauge("trunk_jobs_failing", "Jobs that fail.", labels=("repository",))
 
 def findings(tmp_path, **fields):
     alert = Alert("X", expr=f"sum({JOBS}) > 5", severity=Severity.WARNING, team="ci", summary="Jobs fail", **fields)
-    _, found = build(Pack([Group("g", [alert])], metrics=[JOBS]), Settings(root=tmp_path))
+    _, found = build(Pack([JOBS], [Group("g", [alert])]), Settings(root=tmp_path))
     return [(one.check, one.message) for one in found]
 
 
