@@ -26,8 +26,8 @@ _DEEPEST = 4  # tensors that are made of tensors
 _PLAIN: set[type] = set()  # kinds of tensors that are made of none, parameters among them
 _NAMES: dict[Any, str] = {}  # of types
 
-# By the module's path: the type of each of its tensors by name, and whether it is a parameter.
-Types = dict[str, dict[str, tuple[str, bool]]]
+# By the module's path: the type of each of its tensors by name, whether it is a parameter, and whether it is a shard.
+Types = dict[str, dict[str, tuple[str, bool, bool]]]
 
 
 class Model:
@@ -116,7 +116,7 @@ def described(model: Any) -> tuple[Types, dict[str, float]]:
                     continue
                 parts = _parts(tensor)
                 kind = parts[0][0] if len(parts) == 1 else "+".join(sorted({kind for kind, _ in parts}))
-                own[name] = (kind, is_parameter)
+                own[name] = (kind, is_parameter, hasattr(tensor, "_local_tensor"))
                 if is_parameter and id(tensor) not in seen:
                     seen.add(id(tensor))
                     for one, size in parts:
@@ -133,9 +133,12 @@ def _parts(tensor: Any, depth: int = 0) -> list[tuple[str, int]]:
     Of one that is sharded they are those of the local part.
     """
     if type(tensor) not in _PLAIN and depth < _DEEPEST:
+        if hasattr(tensor, "_local_tensor"):
+            return _parts(tensor._local_tensor, depth + 1)  # noqa: SLF001 - to_local() is an operation for gradients
         flatten = getattr(tensor, "__tensor_flatten__", None)
         if flatten is not None:
-            return [part for name in flatten()[0] for part in _parts(getattr(tensor, name), depth + 1)]
+            inside = [getattr(tensor, name) for name in flatten()[0]]
+            return [part for one in inside if hasattr(one, "dtype") for part in _parts(one, depth + 1)]
         _PLAIN.add(type(tensor))
     kind = tensor.dtype
     name = _NAMES.get(kind)
@@ -153,13 +156,14 @@ def changed(old: Types, new: Types) -> bool:
         after = new.get(path)
         if after is None or after == before:
             continue
-        for name, (kind, is_parameter) in before.items():
-            now, is_now = after.get(name, (kind, False))
-            if now != kind and (is_parameter or is_now):
+        for name, (kind, is_parameter, sharded) in before.items():
+            now, is_now, sharded_now = after.get(name, (kind, False, sharded))
+            # A shard that is whole for a while has the type that it is used in.
+            if now != kind and (is_parameter or is_now) and sharded == sharded_now:
                 return True
         # A quantized layer in place of another: no `weight` any more, but buffers such as `qweight` and `scales`.
-        lost = {kind for name, (kind, is_parameter) in before.items() if is_parameter and name not in after}
-        if lost and {kind for name, (kind, _) in after.items() if name not in before} - lost:
+        lost = {kind for name, (kind, is_parameter, _) in before.items() if is_parameter and name not in after}
+        if lost and {kind for name, (kind, _, _) in after.items() if name not in before} - lost:
             return True
     return False
 

@@ -37,8 +37,8 @@ def test_bytes_by_type():
     one[0].half()
     types, sizes = described(one)
     assert sizes == {"float16": 2 * 72, "float32": 4 * (8 + 8 + 36)}
-    assert types[".0"] == {"weight": ("float16", True), "bias": ("float16", True)}
-    assert types[".1"]["num_batches_tracked"] == ("int64", False)
+    assert types[".0"] == {"weight": ("float16", True, False), "bias": ("float16", True, False)}
+    assert types[".1"]["num_batches_tracked"] == ("int64", False, False)
 
 
 def test_what_is_shared_counts_once():
@@ -142,7 +142,7 @@ def test_a_tensor_that_is_made_of_others():
     before = types_of(one)
     one[0].weight = nn.Parameter(Packed(torch.zeros(8, 8, dtype=torch.int8)), requires_grad=False)
     types, sizes = described(one)
-    assert types == {".0": {"weight": ("float32+int8", True)}}
+    assert types == {".0": {"weight": ("float32+int8", True, False)}}
     assert sizes == {"int8": 64, "float32": 4}
     assert changed(before, types)
 
@@ -295,3 +295,26 @@ def test_in_a_real_process(children):
     assert found[f"{PARAMETER_BYTES} dtype=int8"] == 256
     assert found[f"{PARAMETER_BYTES} dtype=float32"] == 0
     assert found["watchkeeper_agent_faults_total"] == 1  # what is no model
+
+
+def test_fully_sharded(children):
+    """FSDP leaves the outermost parameters whole and in the type that it computes in after a call without gradients."""
+    code = """
+    import os, warnings
+    warnings.simplefilter("ignore")  # torch's own
+    import torch, torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from watchkeeper_fleet.agent.weights import changed, described
+    dist.init_process_group("gloo", init_method=f"file://{os.environ['STORE']}", rank=0, world_size=1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False))
+    fully_shard(model, mesh=init_device_mesh("cpu", (1,)), mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+    before, sizes = described(model)
+    with torch.no_grad():
+        model(torch.ones(2, 8))
+    whole, _ = described(model)
+    print(sizes, before == whole, changed(before, whole), changed(whole, before))
+    dist.destroy_process_group()
+    """
+    done = children.run(code, torch=None, STORE=str(children.folder / "store"))
+    assert done.stdout == "{'float32': 256.0} False False False\n", done.stderr
