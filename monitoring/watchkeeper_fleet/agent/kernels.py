@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from _thread import get_ident
+from contextlib import suppress
 from time import perf_counter
 
 from watchkeeper_fleet.agent import boundaries
@@ -126,6 +127,7 @@ class Sampler:
                     self._depth += 1
                 else:
                     self._look()
+            self.expire()  # steps that overlap for ever, as a server's do
             return
         now = self.clock()
         # From the first step on: a profile that the workload prepares before it must be seen.
@@ -155,23 +157,27 @@ class Sampler:
     def _look(self) -> None:
         self._boundaries += 1
         if self._boundaries > MOST_BOUNDARIES or self._recording.done():
-            self._finish()
+            self._finish(self._recording.stop)
 
     def expire(self) -> None:
         """End a recording whose step does not end, or after which no step came; the publisher calls it."""
         if self._on and self.clock() - self._since > MOST_SECONDS:
-            self._finish()
+            # The process may be about to fork, and wait for this thread.
+            with suppress(TimeoutError):
+                self._finish(lambda: self._recording.stop(0))
 
-    def _finish(self) -> None:
-        self._on = False
+    def _finish(self, stop: Callable[[], list[tuple[int, str, float]] | None]) -> None:
         try:
-            found = self._recording.stop()
+            found = stop()
+            self._on = False
             begun = self.clock()
             if found:
                 self._kernels.count(found)
             cost = self._recording.spent + self.clock() - begun
+        except TimeoutError:
+            raise
         except Exception:
-            self.off = True
+            self._on, self.off = False, True
             raise
         self._recording.spent = 0.0
         self._costs = [*self._costs[-2:], cost]

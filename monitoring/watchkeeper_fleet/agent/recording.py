@@ -7,6 +7,7 @@ ours first, which ends our recording: a profile of the workload's is complete wh
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import sys
@@ -59,6 +60,7 @@ class Recording:
                 ("_disable_profiler", self._noting_end),
             ):
                 setattr(profiler, name, wrap(getattr(profiler, name)))
+            atexit.register(self._at_exit)
             os.register_at_fork(
                 before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._in_child
             )
@@ -81,6 +83,8 @@ class Recording:
         torch = sys.modules["torch"]
         if self._activity == "CPU":
             return True
+        if lifecycle.STATE.recorder is None:  # nobody would publish it, or see to its end
+            return False
         return bool(torch.cuda.is_initialized()) and not torch.cuda.is_current_stream_capturing()
 
     def start(self) -> bool:
@@ -115,14 +119,16 @@ class Recording:
 
     def done(self) -> bool:
         """Whether what was launched before the mark has run; it waits for nothing."""
-        if self._event is None:
-            return True
-        return not sys.modules["torch"].cuda.is_current_stream_capturing() and bool(self._event.query())
+        event = self._event  # another thread may end the recording
+        return event is None or (not sys.modules["torch"].cuda.is_current_stream_capturing() and bool(event.query()))
 
-    def stop(self) -> list[tuple[int, str, float]] | None:
-        """End it, and return device, name and seconds of what ran; None where it was ended before."""
-        if not self._lock.acquire(timeout=PATIENCE):
-            return None
+    def stop(self, patience: float = PATIENCE) -> list[tuple[int, str, float]] | None:
+        """End it, and return device, name and seconds of what ran; None where it was ended before.
+
+        TimeoutError where something else is at it, such as a fork, for longer than patience.
+        """
+        if not self._lock.acquire(timeout=patience):
+            raise TimeoutError
         try:
             return self._end(read=True)
         finally:
@@ -167,6 +173,9 @@ class Recording:
                 self._theirs = False
 
         return noting
+
+    def _at_exit(self) -> None:
+        _quietly(lambda: self._end(read=False))
 
     def _before_fork(self) -> None:
         """The child must not inherit a recording; and none begins until it is there."""

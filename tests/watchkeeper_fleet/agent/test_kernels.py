@@ -167,7 +167,7 @@ class Machine:
         self.spent = 0.0
         self.paid = 0.0  # by the machine's own account
         self.started = self.stopped = 0
-        self.on = self.busy = self.queued = False
+        self.on = self.busy = self.queued = self.locked = False
         self.seen = True
         self.able = True
         self.sampler = Sampler(self, Kernels(Registry()), budget, clock=lambda: self.now)
@@ -195,7 +195,9 @@ class Machine:
     def done(self):
         return not self.queued
 
-    def stop(self):
+    def stop(self, patience=10.0):
+        if self.locked:
+            raise TimeoutError(patience)
         if not self.on:
             return None
         self.on = False
@@ -291,6 +293,34 @@ def test_a_step_that_does_not_end():
     machine.sampler.end()
     machine.run(10)
     assert machine.started == machine.stopped == 1
+
+
+def test_one_that_can_not_be_ended_now_is_ended_later():
+    """The publisher does not wait for what a fork holds: the fork waits for the publisher."""
+    machine = Machine()
+    machine.now += 101
+    machine.sampler.begin()
+    machine.now += MOST_SECONDS + 1
+    machine.locked = True
+    machine.sampler.expire()
+    machine.locked = False
+    assert machine.on
+    machine.sampler.expire()
+    assert not machine.on
+    assert not machine.sampler.off
+
+
+def test_steps_that_overlap_for_ever():
+    """Requests of a server: there is always one that has not ended."""
+    machine = Machine()
+    machine.now += 101
+    machine.sampler.begin()
+    for _ in range(100):
+        machine.sampler.begin()
+        machine.now += 0.1
+        machine.sampler.end()
+        assert machine.on == (machine.stopped == 0)
+    assert (machine.started, machine.stopped) == (1, 1)
 
 
 def test_one_that_was_ended_for_the_workload_counts_as_well():

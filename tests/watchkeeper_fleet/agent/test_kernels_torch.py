@@ -261,8 +261,15 @@ def test_many_profiles_of_two_threads_at_any_moment(watched, alone):
 
 def test_a_nested_step_is_part_of_its_step(watched):
     before = watched.kernels
-    watched.step(lambda: (watched.step(), work()))
-    assert watched.kernels == 3 * before
+
+    def inside():
+        watched.sampler.begin()
+        work()
+        watched.sampler.end()
+        work()
+
+    watched.step(lambda: (inside(), work()))
+    assert watched.kernels == 4 * before
 
 
 def test_the_cost_is_measured(watched):
@@ -338,44 +345,59 @@ def test_forks_in_a_recorded_step(children):
     assert "Error" not in done.stderr
 
 
+@pytest.mark.parametrize("end", ["pass", "raise KeyError('of the program')"])
+def test_the_end_of_a_process_in_a_recorded_step(children, end):
+    code = f"""
+    import torch
+    from watchkeeper_fleet import agent
+    from watchkeeper_fleet.agent.recording import Recording
+    agent.start()
+    recording = Recording("CPU")
+    assert recording.watch() and recording.start()
+    torch.ones(2) + 1
+    {end}
+    """
+    done = children.run(code, torch=None)
+    assert done.returncode == (1 if "raise" in end else 0), done.stderr
+    assert children.record().mark == ("exception:KeyError" if "raise" in end else "clean")
+
+
 def test_workers_that_were_forked_are_left_alone(children, tmp_path):
-    """Ours is first imported in the worker, and torch was before."""
+    """Ours is first imported in the worker; torch may have been before."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, sys, torch\n"
+        "import multiprocessing\n"
         "def work(queue):\n"
-        "    from watchkeeper_fleet.agent.recording import Recording, forked\n"
-        "    queue.put((forked(), Recording('CPU').possible()))\n"
+        "    from watchkeeper_fleet.agent.recording import forked\n"
+        "    queue.put(forked())\n"
         "if __name__ == '__main__':\n"
         "    for method in ('fork', 'spawn'):\n"
         "        multiprocessing.set_start_method(method, force=True)\n"
         "        queue = multiprocessing.Queue()\n"
         "        worker = multiprocessing.Process(target=work, args=(queue,))\n"
-        "        worker.start(); print(*queue.get(timeout=100)); worker.join()\n"
+        "        worker.start(); print(queue.get(timeout=100)); worker.join()\n"
     )
     done = children.run(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')", torch=None)
-    assert done.stdout == "True False\nFalse True\n", done.stderr
+    assert done.stdout == "True\nFalse\n", done.stderr
 
 
-@pytest.mark.parametrize("how", ["called", "variable"])
-def test_it_is_switched_on(children, how):
-    """In a process of its own, by steps of the agent: without a GPU nothing comes of it."""
-    code = f"""
+def test_it_is_switched_on(children):
+    """In a process of its own, by the variable and by a call: without a GPU nothing comes of it."""
+    code = """
     import torch
     from watchkeeper_fleet import agent
     agent.start()
-    if {how!r} == "called":
-        assert agent.sample_kernels(top=10)
     from watchkeeper_fleet.agent import kernels
     (sampler,) = kernels._SAMPLERS
-    assert not sampler.off
+    assert agent.sample_kernels(top=10)
+    assert kernels._SAMPLERS == [sampler] and not sampler.off
     sampler._due = 0
     for _ in range(3):
         with agent.step():
             torch.ones(2) + 1
     print(sampler.off, torch.cuda.is_initialized())
     """
-    done = children.run(code, torch=None, **({"WATCHKEEPER_KERNELS": "1"} if how == "variable" else {}))
+    done = children.run(code, torch=None, WATCHKEEPER_KERNELS="1")
     assert (done.stderr, done.stdout) == ("", "True False\n")
     assert children.values()["watchkeeper_agent_faults_total"] == 0
 
