@@ -113,7 +113,8 @@ FAILING = Alert(
 
 DRIFT = Alert(
     "EmbeddingDrift",
-    # 0.25 is the usual mark for a real shift of a population; a small window says nothing.
+    # 0.25 is the usual mark for a real shift of a population: by half a standard deviation. A thousand embeddings that
+    # have not shifted are at 9 * (1/1000 + 1/n), 0.02 or so; those of a few busy users are higher.
     expr=f"{EMBEDDING_PSI} > 0.25 and {EMBEDDING_SAMPLES} >= 1000",
     for_="30m",
     severity=Severity.WARNING,

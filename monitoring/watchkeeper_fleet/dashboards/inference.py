@@ -37,6 +37,7 @@ from watchkeeper_fleet.dashboards.parts import (
 from watchkeeper_fleet.metrics.agent import (
     DTYPE_CHANGES,
     EMBEDDING_COSINE,
+    EMBEDDING_NORM,
     EMBEDDING_PSI,
     EMBEDDING_SAMPLES,
     IN_PROGRESS,
@@ -428,9 +429,13 @@ def _answers(pack: Pack) -> list[Any]:
             [
                 f"max by (workload, embedding, node, process) ({PSI})",
                 f"min by (workload, embedding, node, process) ({EMBEDDING_COSINE.where(**WORKLOADS)})",
+                f"max by (workload, embedding, node, process) ({EMBEDDING_NORM.where(**WORKLOADS)})",
                 f"max by (workload, embedding, node, process) ({SAMPLES})",
             ],
-            description="The most drifted first. With fewer than 1,000 in the window the index means nothing yet.",
+            description=(
+                "The most drifted first. With fewer than 1,000 in the window the index means nothing yet. Norm is 1 where "
+                "it is the reference's."
+            ),
             columns={
                 "workload": "Workload",
                 "embedding": "Embedding",
@@ -438,9 +443,10 @@ def _answers(pack: Pack) -> list[Any]:
                 "process": "Process",
                 "Value #A": "Drift",
                 "Value #B": "Likeness",
-                "Value #C": "In the window",
+                "Value #C": "Norm",
+                "Value #D": "In the window",
             },
-            units={"Drift": "short", "Likeness": "percentunit", "In the window": "short"},
+            units={"Drift": "short", "Likeness": "percentunit", "Norm": "short", "In the window": "short"},
             sort_by="-Drift",
             height=6,
         ),
