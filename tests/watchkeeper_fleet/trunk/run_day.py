@@ -104,9 +104,10 @@ def run(shape: Shape, commits: int, state: Path) -> dict[str, object]:
             api.at(START + number * INTERVAL)
             exporter.trunk.poll()
             if number == polls // 2:
-                old, known = exporter, exporter.known()
-                failed += old.failed()
-                old.github.close()
+                known = exporter.known()
+                failed += exporter.failed()
+                exporter.github.close()
+                del exporter  # it has no part in the memory of the next one
                 statuses, used = api.at(api.now)
                 exporter = Exporter(api, state, commits)
                 same = exporter.known() == known
