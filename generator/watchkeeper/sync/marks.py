@@ -10,12 +10,16 @@ from watchkeeper.sync.objects import Mark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["APPLIED", "OWNER", "TAG", "from_message", "from_tags", "message", "tagged"]
+__all__ = [
+    "APPLIED", "OWNER", "STORED", "TAG", "annotations", "from_annotations", "from_message", "from_tags", "message",
+    "tagged",
+]  # fmt: skip
 
 TAG = "watchkeeper:"  # and the owner behind it: the tag of a dashboard, which lists of dashboards show
 OWNER = "watchkeeper.io/owner"  # annotations of an object in Grafana's /apis
 APPLIED = "watchkeeper.io/applied"
-_MESSAGE = re.compile(r"watchkeeper (\S+) (\S+)")
+STORED = "watchkeeper.io/stored"
+_MESSAGE = re.compile(r"watchkeeper (\S+) (\S+)(?: (\S+))?")
 
 
 def tagged(model: Mapping[str, Any], owner: str) -> dict[str, Any]:
@@ -37,12 +41,24 @@ def _is_mark(tag: object) -> bool:
 
 def message(mark: Mark) -> str:
     """Return what is written as the message of a version, where a server keeps no annotations."""
-    return f"watchkeeper {mark.owner} {mark.applied}"
+    return " ".join(word for word in ("watchkeeper", mark.owner, mark.applied, mark.stored) if word)
 
 
 def from_message(texts: Iterable[object]) -> Mark:
     """Return the mark in the first message that holds one: give those of the newest version first."""
     for text in texts:
         if isinstance(text, str) and (found := _MESSAGE.fullmatch(text)):
-            return Mark(found[1], found[2])
+            return Mark(found[1], found[2], found[3] or "")
     return Mark("")
+
+
+def annotations(mark: Mark) -> dict[str, str]:
+    """Return the annotations of an object in Grafana's /apis; take the others of these names away."""
+    named = {OWNER: mark.owner, APPLIED: mark.applied, STORED: mark.stored}
+    return {name: value for name, value in named.items() if value}
+
+
+def from_annotations(found: Mapping[str, object]) -> Mark:
+    """Return the mark in the annotations of an object."""
+    owner, applied, stored = (found.get(name) for name in (OWNER, APPLIED, STORED))
+    return Mark(*(value if isinstance(value, str) else "" for value in (owner, applied, stored)))

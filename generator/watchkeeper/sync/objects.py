@@ -39,24 +39,29 @@ class Dashboard:
 
 @dataclass(frozen=True)
 class Mark:
-    """What we leave at an object: whose it is, and the digest of what we applied last."""
+    """What we leave at an object: whose it is, and the digest of what we applied last.
+
+    `stored` is the digest of what the server made of that, where it keeps it in a form of its own.
+    """
 
     owner: str
     applied: str = ""
+    stored: str = ""
 
 
 @dataclass(frozen=True)
 class Live:
     """An object as it is at the server.
 
-    `owner` and `applied` are those of its mark, empty where there is none: the owner also if only its tag tells it,
-    `applied` of the newest version that we wrote, however many of others' came after it. `version` is what the server
-    locks by. `provisioned` and `manager`: files or another tool hold it, so that it can't be written.
+    `owner`, `applied` and `stored` are those of its mark, empty where there is none: the owner also if only its tag
+    tells it, the digests of the newest version that we wrote, however many of others' came after it. `version` is what
+    the server locks by. `provisioned` and `manager`: files or another tool hold it, so that it can't be written.
     """
 
     object: Any  # the Thing, of the type that its kind has
     owner: str = ""
     applied: str = ""
+    stored: str = ""
     version: object = None
     provisioned: bool = False
     manager: str = ""
@@ -105,7 +110,8 @@ class Server(Protocol):
 
     `create` of what there is, and `update` or `delete` of what has another version than that read, raise Stale. So
     does `delete` of a folder with anything left in it, whoever's: it would go with the folder. The mark is written
-    with the object, in one request, and for dashboards as the tag too (`canonical.tagged`).
+    with the object, in one request (`marks.annotations`, or `marks.message`), and for dashboards as the tag too
+    (`marks.tagged`). `create` and `update` return the version that the object has now, None if the answer tells none.
     """
 
     def list(self, kind: str, wanted: Collection[str]) -> list[Live]:
@@ -114,6 +120,6 @@ class Server(Protocol):
     def read(self, kind: str, uid: str) -> Live | None:
         """Return one object as it is now."""
 
-    def create(self, kind: str, wanted: Any, mark: Mark) -> None: ...
-    def update(self, kind: str, wanted: Any, mark: Mark, live: Live) -> None: ...
+    def create(self, kind: str, wanted: Any, mark: Mark) -> object: ...
+    def update(self, kind: str, wanted: Any, mark: Mark, live: Live) -> object: ...
     def delete(self, kind: str, live: Live) -> None: ...
