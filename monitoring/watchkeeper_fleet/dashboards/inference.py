@@ -433,8 +433,8 @@ def _answers(pack: Pack) -> list[Any]:
                 f"max by (workload, embedding, node, process) ({SAMPLES})",
             ],
             description=(
-                "The most drifted first. With fewer than 1,000 in the window the index means nothing yet. Norm is 1 where "
-                "it is the reference's."
+                "The most drifted first. With fewer than 1,000 in the window the index means nothing yet. Norm is 1 "
+                "where it is the reference's."
             ),
             columns={
                 "workload": "Workload",
