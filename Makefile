@@ -12,6 +12,7 @@ PAIRS ?= 1000
 SEED ?= 0
 EXPRESSIONS ?= 100000
 KILLS ?= 1000
+ROUTINGS ?= 500
 FILES ?= 1000000
 # How many times as fast as in real time the incidents are replayed.
 SCALE ?= 1
@@ -20,7 +21,7 @@ BIN := $(VENV)/bin
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential soundness replay spool-kills spool-fuzz matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts systemd spool-kills spool-fuzz matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -30,7 +31,7 @@ format: ready ## format the sources, mend what ruff can
 	'$(BIN)/ruff' format .
 	'$(BIN)/ruff' check --fix .
 
-generate: ready ## write rules/, dashboards/ and runbooks/ from the definitions
+generate: ready ## write rules/, dashboards/, runbooks/ and deploy/alertmanager/ from the definitions
 	'$(BIN)/watchkeeper' generate
 	bin=$$(realpath '$(BIN)') && cd $(ACME) && "$$bin/watchkeeper" generate
 
@@ -64,6 +65,12 @@ soundness: ready ## random PromQL: what is proven of labels against what the eva
 
 replay: ready ## the pack in three real servers, through RC-9902 and the quiet hour, in real time; SCALE=50 is 50 times as fast
 	WATCHKEEPER_REPLAY_SCALE=$(SCALE) '$(BIN)/python' -m pytest -rP tests/watchkeeper_fleet/alerts/test_server.py
+
+routing-verdicts: ready ## random routings: what amtool refuses and what we do; ROUTINGS=500 SEED=0
+	'$(BIN)/python' tests/watchkeeper/routing/run_verdicts.py $(ROUTINGS) $(SEED)
+
+systemd: ## the page on systemd and the unit, under a real systemd (root, network)
+	tests/systemd/run.sh
 
 spool-kills: ready ## writers of the spool killed at random points; KILLS=1000 SEED=0
 	'$(BIN)/python' tests/watchkeeper_fleet/spool/run_kills.py $(KILLS) $(SEED)

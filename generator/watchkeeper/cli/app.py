@@ -19,7 +19,7 @@ _VERBS = {
     ),
     "generate": (
         "watchkeeper.cli.generate:generate",
-        "Write rules/, dashboards/ and runbooks/ from the definitions.",
+        "Write rules/, dashboards/, runbooks/ and what belongs into deploy/ from the definitions.",
     ),
     "import": (
         "watchkeeper.cli.import_:import_",
@@ -70,7 +70,7 @@ class _Verbs(click.Group):
     cls=_Verbs,
     epilog="""\b
 Examples:
-  watchkeeper generate              write rules/, dashboards/ and runbooks/
+  watchkeeper generate              write rules/, dashboards/, runbooks/, deploy/
   watchkeeper generate --check      fail with a diff where they are stale
   watchkeeper check                 report all that is wrong with the definitions
 

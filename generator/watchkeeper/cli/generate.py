@@ -42,10 +42,10 @@ Nothing is written while there is an error."""
     "--out",
     type=click.Path(),
     metavar="DIR",
-    help="Where rules/, dashboards/ and runbooks/ go; default: beside pyproject.toml.",
+    help="Where rules/, dashboards/, runbooks/ and deploy/ go; default: beside pyproject.toml.",
 )
 def generate(*, check: bool, definitions: str | None, out: str | None) -> None:
-    """Write rules/, dashboards/ and runbooks/ from the definitions."""
+    """Write rules/, dashboards/, runbooks/ and what belongs into deploy/ from the definitions."""
     from datetime import date
     from pathlib import Path
 
