@@ -121,6 +121,9 @@ def described(model: Any) -> tuple[Types, dict[str, float]]:
                     seen.add(id(tensor))
                     for one, size in parts:
                         sizes[one] = sizes.get(one, 0.0) + size
+        packed = module.__dict__.get("_packed_params")
+        if packed is not None:  # of torch's own quantized layers: no tensor, and how large it is it does not tell
+            own["_packed_params"] = (_name(getattr(module, "dtype", "packed")), False, False)
         if own:
             types[path] = own
         todo += [(f"{path}.{name}", part) for name, part in list(inside.items()) if part is not None]
@@ -140,31 +143,41 @@ def _parts(tensor: Any, depth: int = 0) -> list[tuple[str, int]]:
             inside = [getattr(tensor, name) for name in flatten()[0]]
             return [part for one in inside if hasattr(one, "dtype") for part in _parts(one, depth + 1)]
         _PLAIN.add(type(tensor))
-    kind = tensor.dtype
-    name = _NAMES.get(kind)
-    if name is None:
-        name = _NAMES[kind] = str(kind).removeprefix("torch.")
+    name = _name(tensor.dtype)
     try:
         return [(name, tensor.numel() * tensor.element_size())]
     except (ValueError, RuntimeError):  # one that is made when the model is first called, or whose size is not known
         return [(name, 0)]
 
 
+def _name(kind: Any) -> str:
+    name = _NAMES.get(kind)
+    if name is None:
+        name = _NAMES[kind] = str(kind).removeprefix("torch.")
+    return name
+
+
 def changed(old: Types, new: Types) -> bool:
     """Whether a parameter has another type than before, or made room for tensors of another type in its module."""
+    fresh = [path for path in new if path not in old]
     for path, before in old.items():
-        after = new.get(path)
-        if after is None or after == before:
+        after = new.get(path, {})
+        if after == before:
             continue
         for name, (kind, is_parameter, sharded) in before.items():
             now, is_now, sharded_now = after.get(name, (kind, False, sharded))
             # A shard that is whole for a while has the type that it is used in.
             if now != kind and (is_parameter or is_now) and sharded == sharded_now:
                 return True
-        # A quantized layer in place of another: no `weight` any more, but buffers such as `qweight` and `scales`.
         lost = {kind for name, (kind, is_parameter, _) in before.items() if is_parameter and name not in after}
-        if lost and {kind for name, (kind, _, _) in after.items() if name not in before} - lost:
-            return True
+        if lost:
+            # A quantized layer in place of another: no `weight` any more, but buffers such as `qweight` and `scales`.
+            here = {kind for name, (kind, _, _) in after.items() if name not in before}
+            # Or a part of it that holds them. Where an adapter is put around the layer, the layer itself is that part.
+            inside = [new[other].values() for other in fresh if other.startswith(f"{path}.")]
+            below = {kind for tensors in inside for kind, _, _ in tensors}
+            if here - lost or (below and not below & lost):
+                return True
     return False
 
 

@@ -70,6 +70,20 @@ def a_layer(one):
     one[2][0] = Quantized()
 
 
+class Packed8(nn.Module):
+    """A layer of torch.ao.nn.quantized: its weights are in an object of another language, in a part of it."""
+
+    def __init__(self):
+        super().__init__()
+        self._packed_params = nn.Module()
+        self._packed_params.dtype = torch.qint8
+        self._packed_params.__dict__["_packed_params"] = object()
+
+
+def packed(one):
+    one[0] = Packed8()
+
+
 def all_of_it(one):
     one.half()
 
@@ -78,7 +92,7 @@ def name_of(function):
     return function.__name__
 
 
-@pytest.mark.parametrize("change", [to_int8, in_place, a_layer, all_of_it], ids=name_of)
+@pytest.mark.parametrize("change", [to_int8, in_place, a_layer, packed, all_of_it], ids=name_of)
 def test_changes_of_types(change):
     assert differs(model(), change)
 
