@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "APPLIED", "OWNER", "STORED", "TAG", "annotations", "from_annotations", "from_message", "from_tags", "message",
+    "APPLIED", "OWNER", "STORED", "TAG", "from_annotations", "from_message", "from_tags", "message", "to_annotations",
     "tagged",
 ]  # fmt: skip
 
@@ -52,7 +52,7 @@ def from_message(texts: Iterable[object]) -> Mark:
     return Mark("")
 
 
-def annotations(mark: Mark) -> dict[str, str]:
+def to_annotations(mark: Mark) -> dict[str, str]:
     """Return the annotations of an object in Grafana's /apis; take the others of these names away."""
     named = {OWNER: mark.owner, APPLIED: mark.applied, STORED: mark.stored}
     return {name: value for name, value in named.items() if value}

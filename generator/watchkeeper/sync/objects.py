@@ -110,7 +110,7 @@ class Server(Protocol):
 
     `create` of what there is, and `update` or `delete` of what has another version than that read, raise Stale. So
     does `delete` of a folder with anything left in it, whoever's: it would go with the folder. The mark is written
-    with the object, in one request (`marks.annotations`, or `marks.message`), and for dashboards as the tag too
+    with the object, in one request (`marks.to_annotations`, or `marks.message`), and for dashboards as the tag too
     (`marks.tagged`). `create` and `update` return the version that the object has now, None if the answer tells none.
     """
 
