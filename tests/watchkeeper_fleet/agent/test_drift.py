@@ -346,10 +346,8 @@ def test_in_a_process_with_an_agent(children, tmp_path):
     code = f"""
     import torch
     from watchkeeper_fleet import agent
-    from watchkeeper_fleet.agent import reference
-    from watchkeeper_fleet.agent.embedding_drift import drift
     agent.start()
-    found = drift("query", reference.load({str(tmp_path / "reference.json")!r}))
+    found = agent.drift("query", agent.reference.load({str(tmp_path / "reference.json")!r}))
     embeddings = torch.randn(1200, 8, generator=torch.Generator().manual_seed(1))
     embeddings[:200] = float("nan")
     found.add(embeddings + 1)
