@@ -11,8 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "APPLIED", "OWNER", "STORED", "TAG", "from_annotations", "from_message", "from_tags", "message", "to_annotations",
+    "APPLIED",
+    "OWNER",
+    "STORED",
+    "TAG",
+    "from_annotations",
+    "from_message",
+    "from_tags",
+    "message",
     "tagged",
+    "to_annotations",
 ]  # fmt: skip
 
 TAG = "watchkeeper:"  # and the owner behind it: the tag of a dashboard, which lists of dashboards show
