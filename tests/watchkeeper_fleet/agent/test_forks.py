@@ -240,7 +240,9 @@ def test_threads_that_fork_at_once(children):
     for thread in threads: thread.join()
     from watchkeeper_fleet.agent.lifecycle import STATE
     before = STATE.recorder.writer._generation
-    time.sleep(0.3)
-    print(STATE.recorder.writer._generation > before, len(os.listdir("/proc/self/task")))
+    end = time.monotonic() + 60
+    def state(): return STATE.recorder.writer._generation > before, len(os.listdir("/proc/self/task"))
+    while state() != (True, 2) and time.monotonic() < end: time.sleep(0.01)
+    print(*state())
     """
     children.quiet(code, "True 2\n")

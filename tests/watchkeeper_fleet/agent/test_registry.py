@@ -159,14 +159,14 @@ def test_a_signal_handler_may_count_while_its_thread_counts(registry, writer):
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
         own = 0
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end:
+        end = time.monotonic() + 60
+        while handled < 50 and time.monotonic() < end:
             counter.add()
             own += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert handled > 50
+    assert handled >= 50
     assert published(registry, writer)["a_total", ()] == own + handled
 
 

@@ -38,10 +38,10 @@ def driver(library):
     """Start a process under a driver; what it is told are (device, key, value), what it answers is a snapshot."""
     children = []
 
-    def start(variant: str = "NEW_DRIVER"):
+    def start(variant: str = "NEW_DRIVER", *, timeout: float = 60.0):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(library(variant))}
         child = subprocess.Popen(
-            [sys.executable, str(STUB / "look.py")],
+            [sys.executable, str(STUB / "look.py"), str(timeout)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -69,13 +69,13 @@ def driver(library):
     yield start
     for child in children:
         child.stdin.close()
-        assert child.wait(20) == 0
+        assert child.wait(60) == 0
         child.stdout.close()
 
 
 def eventually(look, holds):
     """Look until something is there; the other thread of the process finds it within a moment."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = look((0, "wait", 20))
         if holds(found):
@@ -135,7 +135,7 @@ def test_slices(driver):
 @pytest.mark.parametrize("how", [1, 2, 3], ids=["calls fail", "no handle", "between two calls"])
 def test_a_device_falls_off_the_bus(driver, how):
     look = driver()
-    assert len(look().devices) == 8
+    assert first_events(look, (3, "xid", 13)) == {("3", "13"): 1}, "its events are waited for"
     found = look((3, "xid", 79), (3, "lost", how))  # its last word comes before
     assert [device.gpu for device in found.devices] == list("0124567")
     assert found.reason == ""
@@ -167,7 +167,7 @@ def test_time_slowed_down_is_summed_up_by_reason(driver, variant):
     look((0, "reasons", 0x40 | 0x08), (1, "reasons", 0x04), (2, "reasons", 0x08), (3, "reasons", 0x01))
     found = eventually(look, lambda found: len(found.throttled) == 3)
     assert set(found.throttled) == {("0", "thermal"), ("1", "power"), ("2", "hardware")}
-    assert all(0 < seconds < 1 for seconds in found.throttled.values())
+    assert all(seconds > 0 for seconds in found.throttled.values())
     assert found.throttles_known
 
 
@@ -187,7 +187,7 @@ def test_garbage_is_left_out(driver):
 
 
 def test_a_hanging_driver_is_not_waited_for(driver):
-    look = driver()
+    look = driver(timeout=0.5)
     assert look((0, "hang", 1)).reason == "timeout"
     assert look().reason == "timeout", "the look before still hangs"
     found = eventually(lambda *settings: look((0, "hang", 0), *settings), lambda found: not found.reason)

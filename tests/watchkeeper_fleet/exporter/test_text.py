@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
@@ -192,6 +192,7 @@ FIELDS = st.builds(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # how fast is the machine's affair
 @given(st.lists(st.tuples(FIELDS, st.floats(-1e18, 1e18)), max_size=30), LABEL)
 def test_whatever_a_file_describes_the_document_can_be_read(described, workload):
     own = f'workload="{escape(workload)}",process="0",rank=""'

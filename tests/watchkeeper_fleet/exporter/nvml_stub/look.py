@@ -18,7 +18,7 @@ def told(snapshot: Snapshot) -> dict:
 
 
 def main() -> None:
-    nvml = Nvml(timeout=0.5, interval=0.05)
+    nvml = Nvml(timeout=float(sys.argv[1]), interval=0.05)
     stub = ctypes.CDLL("libnvidia-ml.so.1")
     for line in sys.stdin:
         for device, key, value in json.loads(line):
