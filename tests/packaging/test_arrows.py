@@ -44,7 +44,7 @@ TOOL = {
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
     "folders": "findings",
-    "sync": "findings folders",
+    "sync": "_version findings folders",
     "settings": "findings | folders outputs policy tomli",
     "load": "fields findings model pack",
     "output": "findings",
