@@ -9,7 +9,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from watchkeeper.sync.judge import DASHBOARD, FOLDER
@@ -19,11 +18,9 @@ from watchkeeper.sync.plan import phase
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from watchkeeper.sync.audit import Audit
     from watchkeeper.sync.judge import Kind
     from watchkeeper.sync.objects import Change, Live, Server
-
-    # Told of each write: the change, the digests before and after, and what came of it.
-    Audit = Callable[[Change, str, str, str], None]
 
 __all__ = ["KINDS", "Outcome", "apply"]
 
@@ -49,7 +46,7 @@ def apply(
     *,
     kinds: Mapping[str, Kind] = KINDS,
     workers: int = 8,
-    audit: Audit = lambda _change, _before, _after, _result: None,
+    audit: Audit | None = None,
     progress: Callable[[Outcome], None] = lambda _outcome: None,
 ) -> list[Outcome]:
     """Make those changes that are writes, as `plan` has ordered them, and return what came of each.
@@ -107,9 +104,8 @@ def _unless_lost(change: Change, lost: set[str]) -> Outcome | None:
 class _Writer:
     """Makes single changes; called by several threads."""
 
-    def __init__(self, server: Server, owner: str, kinds: Mapping[str, Kind], audit: Audit) -> None:
+    def __init__(self, server: Server, owner: str, kinds: Mapping[str, Kind], audit: Audit | None) -> None:
         self._server, self._owner, self._kinds, self._audit = server, owner, kinds, audit
-        self._lock = Lock()
         self._stopped = False
 
     def write(self, change: Change) -> Outcome:
@@ -119,19 +115,16 @@ class _Writer:
         kind = self._kinds[change.kind]
         mark = Mark(self._owner, kind.digest(change.wanted) if change.wanted is not None else "")
         before = kind.digest(change.live.object) if change.live else ""
-        version: object = None
         try:
             version = self._send(kind, change, mark)
-            outcome = Outcome(change, "done")
-        except Stale as error:
-            outcome = Outcome(change, "stale", str(error))
         except Refused as error:
-            outcome = Outcome(change, "failed", str(error))
             self._stopped = self._stopped or error.reason in _FOR_ALL
-        self._tell(change, before, mark.applied, outcome.result)
+            self._tell(change, before, mark.applied, "unsure" if isinstance(error, Unsure) else "refused")
+            return Outcome(change, "stale" if isinstance(error, Stale) else "failed", str(error))
+        self._tell(change, before, mark.applied, "written")
         if version is not None and kind.adopts:
             self._settle(kind, change, mark, version)
-        return outcome
+        return Outcome(change, "done")
 
     def _send(self, kind: Kind, change: Change, mark: Mark) -> object:
         """Write until it is known that it was done; return the version that it made, None where that is not known.
@@ -174,21 +167,24 @@ class _Writer:
             stored = kind.digest(now.object)
             if stored not in (mark.applied, now.stored):
                 self._server.update(kind.name, change.wanted, replace(mark, stored=stored), now)
-                self._tell(change, stored, mark.applied, "marked")
+                self._tell(change, stored, stored, "written")
         except Refused:
             return  # the write itself is done; at worst the next plan asks whether somebody edited
 
-    def _tell(self, change: Change, before: str, after: str, result: str) -> None:
-        with self._lock:
-            self._audit(change, before, after, result)
+    def _tell(self, change: Change, before: str, after: str, outcome: str) -> None:
+        if self._audit:
+            self._audit.record(
+                action=change.action, kind=change.kind, uid=change.uid, title=change.title,
+                before=before, after=after, outcome=outcome,
+            )  # fmt: skip
 
 
 def _is_done(kind: Kind, change: Change, mark: Mark, now: Live | None) -> bool:
     """Tell whether what is live is what the change was to make: then an answer was lost, or another run was faster."""
     if change.wanted is None or now is None:
-        return now is change.wanted
+        return change.wanted is None and now is None
     is_marked = not kind.adopts or (now.owner, now.applied) == (mark.owner, mark.applied)
-    return bool(is_marked and kind.digest(now.object) in (mark.applied, now.stored))
+    return is_marked and kind.digest(now.object) in (mark.applied, now.stored)
 
 
 def _is_same(now: Live | None, before: Live | None) -> bool:
