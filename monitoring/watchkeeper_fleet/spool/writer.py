@@ -121,12 +121,17 @@ class Writer:
         if known is not None or self._map is None or not self._lock.acquire(timeout=_PATIENCE):
             return known
         try:
-            return self._add(self._map, new)
+            held = self._held()
+            return None if held is None else self._add(held, new)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             self.dropped += 1
             return None
         finally:
             self._lock.release()
+
+    def _held(self) -> mmap.mmap | None:
+        """Return the map; None where there is none, or someone cut the file short: to touch it would be a SIGBUS."""
+        return self._map if self._map is not None and os.fstat(self._fd).st_size == SIZE else None
 
     def _add(self, held: mmap.mmap, new: Field) -> int:
         """Write a descriptor behind the others. No slot names it before the next one is published."""
@@ -168,11 +173,12 @@ class Writer:
 
     def _write(self, body: bytes) -> bool:
         """Write over the older slot in one slice assignment: killed at any byte, the newer one is whole."""
-        if self._map is None:
+        held = self._held()
+        if held is None:
             return False
         generation = self._generation + 1
         start = SLOTS + generation % 2 * SLOT_SIZE
-        self._map[start : start + SLOT_CHECK.size + len(body)] = SLOT_CHECK.pack(crc32(body)) + body
+        held[start : start + SLOT_CHECK.size + len(body)] = SLOT_CHECK.pack(crc32(body)) + body
         self._generation = generation
         self._body = body
         return True
@@ -188,6 +194,9 @@ class Writer:
             self._write(SLOT.pack(self._generation + 1, self._clock(), count, length) + self._body[SLOT.size :])
             status = os.lstat(self.path)
             if (status.st_dev, status.st_ino) != self.inode:
+                return False
+            if status.st_size != SIZE:
+                os.unlink(self.path)  # noqa: PTH108 - as above
                 return False
             self._take()
         except FileNotFoundError:
@@ -225,12 +234,13 @@ class Writer:
     def _write_texts(self, texts: dict[str, str]) -> None:
         """Write over the older list, as `_write` does."""
         body = packed(texts.items())
-        if self._map is None or len(body) > TEXT_SIZE - TEXT.size or unpacked(body) != texts:
+        held = self._held()
+        if held is None or len(body) > TEXT_SIZE - TEXT.size or unpacked(body) != texts:
             raise ValueError
         sequence = self._sequence + 1
         data = TEXT.pack(0, len(body), sequence)[4:] + body
         start = TEXTS + sequence % 2 * TEXT_SIZE
-        self._map[start : start + 4 + len(data)] = crc32(data).to_bytes(4, sys.byteorder) + data
+        held[start : start + 4 + len(data)] = crc32(data).to_bytes(4, sys.byteorder) + data
         self._sequence = sequence
         self._texts = texts
 

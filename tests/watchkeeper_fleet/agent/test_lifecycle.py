@@ -319,6 +319,28 @@ def test_a_file_that_someone_removes_is_written_anew(children, until):
         assert texts["python_version"] == before.texts["python_version"]
 
 
+@pytest.mark.parametrize("size", [0, 5000, 98303])
+def test_a_file_that_was_cut_short_ends_nobody_and_is_replaced(children, until, size):
+    code = f"""
+    {UP}
+    from watchkeeper_fleet.agent import recorder
+    recorder.INTERVAL = recorder.BEAT = 0.01
+    {START}
+    {SAY_UP}
+    input()
+    print("still here")
+    """
+    with children.running(code) as child:
+        before = children.record()
+        os.truncate(before.path, size)
+        until(lambda: not os.path.exists(before.path))  # noqa: PTH110 - a string
+        after = until(lambda: (r := children.records()) and r[0])
+        assert (after.pid, after.path != before.path) == (child.pid, True)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "still here\n"
+
+
 def test_without_a_folder_the_workload_runs(children):
     children.folder = children.folder / "none"
     children.quiet(f"{UP}\n{START}\nagent.ready()\nwith agent.step(): pass\nprint('ran')", "ran\n")
