@@ -13,6 +13,7 @@ SEED ?= 0
 EXPRESSIONS ?= 100000
 KILLS ?= 1000
 ROUTINGS ?= 500
+DAY ?= {}
 FILES ?= 1000000
 # How many times as fast as in real time the incidents are replayed.
 SCALE ?= 1
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts systemd spool-kills spool-fuzz matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts trunk-day systemd spool-kills spool-fuzz matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -68,6 +69,9 @@ replay: ready ## the pack in three real servers, through RC-9902 and the quiet h
 
 routing-verdicts: ready ## random routings: what amtool refuses and what we do; ROUTINGS=500 SEED=0
 	'$(BIN)/python' tests/watchkeeper/routing/run_verdicts.py $(ROUTINGS) $(SEED)
+
+trunk-day: ready ## a busy repository's hours through the trunk exporter; DAY='{"busy": true, "commits": 30, "before": 30}'
+	'$(BIN)/python' tests/watchkeeper_fleet/trunk/run_day.py '$(DAY)'
 
 systemd: ## the page on systemd and the unit, under a real systemd (root, network)
 	tests/systemd/run.sh
