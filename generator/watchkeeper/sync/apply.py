@@ -190,4 +190,4 @@ def _is_done(kind: Kind, change: Change, mark: Mark, now: Live | None) -> bool:
 def _is_same(now: Live | None, before: Live | None) -> bool:
     if now is None or before is None:
         return now is before
-    return now.version == before.version
+    return bool(now.version == before.version)
