@@ -130,7 +130,7 @@ class Sampler:
             self.expire()  # steps that overlap for ever, as a server's do
             return
         now = self.clock()
-        # From the first step on: a profile that the workload prepares before it must be seen.
+        # From the first step on, long before a recording: a profile that the workload prepares must be seen.
         if not self._recording.watch() or now < self._due or self.off:
             return
         self._due = max(self._due, now + PAUSE)
@@ -206,6 +206,7 @@ def sample_kernels(top: int = TOP, budget: float = BUDGET) -> bool:
             boundaries.BEGIN.append(sampler.begin)
             boundaries.END.append(sampler.end)
             REGISTRY.before.append(sampler.expire)
+            sampler.begin()  # not yet due: profiles are seen from now on, where torch is there
         _SAMPLERS[0].set(int(top), float(budget))
     except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
         REGISTRY.faults += 1

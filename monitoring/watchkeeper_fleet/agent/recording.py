@@ -11,7 +11,7 @@ import atexit
 import functools
 import os
 import sys
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from time import perf_counter
 
 from watchkeeper_fleet.agent import lifecycle
@@ -32,7 +32,11 @@ NO_KINDS = ("gpu_memcpy", "gpu_memset", "gpu_user_annotation", "user_annotation"
 
 
 class Recording:
-    """The recording of this process. `activity` is CUDA, or CPU in tests: torch's operations stand in for kernels."""
+    """The recording of this process.
+
+    `activity` is CUDA, or CPU in tests: torch's operations stand in for kernels, and then no other thread may be at one
+    as it ends. Of CUDA alone nothing in the process is recorded, so that other threads go on.
+    """
 
     __slots__ = ("_activity", "_event", "_forking", "_lock", "_on", "_patched", "_theirs", "clock", "spent")
 
@@ -79,7 +83,9 @@ class Recording:
         return getattr(torch.autograd.ProfilerActivity, self._activity) in torch.autograd._supported_activities()  # noqa: SLF001 - what torch.profiler asks
 
     def ready(self) -> bool:
-        """Whether there may be one now, on this thread."""
+        """Whether there may be one now, on this thread; torch's profiler wants to begin where torch was imported."""
+        if get_ident() != sys.modules["threading"].main_thread().ident:
+            return False
         torch = sys.modules["torch"]
         if self._activity == "CPU":
             return True

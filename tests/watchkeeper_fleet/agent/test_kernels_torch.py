@@ -259,6 +259,71 @@ def test_many_profiles_of_two_threads_at_any_moment(watched, alone):
     assert watched.kernels > kernels
 
 
+def test_steps_of_other_threads_are_not_recorded(watched):
+    before = watched.kernels
+    in_thread(watched.step)
+    assert watched.kernels == before
+    watched.step()
+    assert watched.kernels > before
+
+
+def test_everything_at_once(children):
+    """As on a GPU, by the device's activity alone: steps of two threads, profiles of a third, the publisher."""
+    code = """
+    import threading, torch
+    from watchkeeper_fleet.agent.kernels import Kernels, Sampler
+    from watchkeeper_fleet.agent.recording import Recording
+    from watchkeeper_fleet.agent.registry import Registry
+    torch.set_num_threads(1)
+
+    class Device(Recording):  # as if there were one
+        possible = lambda self: True
+        ready = lambda self: True
+        mark = lambda self: None
+
+    now, over, taken = 0, False, []
+    sampler = Sampler(Device(), Kernels(Registry()), clock=lambda: now)
+
+    def work():
+        x = torch.ones(8, 8)
+        (x @ x + 1).sum()
+
+    def step():
+        sampler.begin()
+        work()
+        sampler.end()
+
+    def profiles():
+        global over
+        for _ in range(60):
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+                work()
+            taken.append(sorted((e.key, e.count) for e in profile.key_averages() if e.key.startswith("aten::")))
+        over = True
+
+    def others():
+        while not over:
+            step()
+            sampler.expire()
+
+    step()  # from now on profiles are seen
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        work()  # it imports a lot, once
+    threads = [threading.Thread(target=profiles), threading.Thread(target=others)]
+    for thread in threads:
+        thread.start()
+    while not over:
+        now += 1e6
+        step()
+    for thread in threads:
+        thread.join()
+    assert not sampler.off
+    assert len(taken) == 60 and all(one == taken[0] for one in taken), taken
+    """
+    done = children.run(code, torch=None)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_nested_step_is_part_of_its_step(watched):
     before = watched.kernels
 
