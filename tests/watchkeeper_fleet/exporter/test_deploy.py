@@ -23,11 +23,18 @@ import yaml
 from watchkeeper_fleet.alerts import watchers
 from watchkeeper_fleet.exporter.cli import PORT, SPOOL, exporter
 from watchkeeper_fleet.exporter.webconfig import WebConfigError, load
+from watchkeeper_fleet.issues import cli as issues_cli
+from watchkeeper_fleet.trunk import cli as trunk_cli
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 WATCHKEEPER = Path(sys.executable).with_name("watchkeeper")
 UNIT = DEPLOY / "systemd/watchkeeper-exporter.service"
+UNITS = {
+    "exporter": exporter,
+    "trunk-exporter": trunk_cli.trunk_exporter,
+    "issue-receiver": issues_cli.issue_receiver,
+}
 
 
 def tool(name: str, why: str) -> str:
@@ -53,12 +60,13 @@ def documents(name: str) -> dict[str, dict]:
 # systemd
 
 
-@pytest.fixture
-def unit(tmp_path):
-    """The unit, with the environment that there is here."""
-    text = UNIT.read_text()
-    assert "/opt/watchkeeper/bin/watchkeeper exporter $ARGS\n" in text
-    here = tmp_path / UNIT.name
+@pytest.fixture(params=UNITS)
+def unit(request, tmp_path):
+    """A unit, with the environment that there is here."""
+    there = UNIT.with_name(f"watchkeeper-{request.param}.service")
+    text = there.read_text()
+    assert f"/opt/watchkeeper/bin/watchkeeper {request.param} $ARGS\n" in text
+    here = tmp_path / there.name
     here.write_text(text.replace("/opt/watchkeeper/bin/watchkeeper", str(WATCHKEEPER)))
     return here
 
@@ -79,8 +87,15 @@ def test_the_unit_is_hardened(unit):
 
 
 def test_the_arguments_in_the_unit_are_ours():
-    (line,) = re.findall(r"^# ARGS=(.*)$", UNIT.read_text(), re.MULTILINE)
-    assert options(shlex.split(shlex.split(line)[0]))["listen"] == f":{PORT}"
+    assert arguments_of("exporter")["listen"] == f":{PORT}"
+    assert arguments_of("trunk-exporter")["jobs"] == ("pull", "trunk")
+    assert arguments_of("issue-receiver")["repo"] == "OWNER/NAME"
+
+
+def arguments_of(daemon: str) -> dict[str, object]:
+    text = UNIT.with_name(f"watchkeeper-{daemon}.service").read_text()
+    (line,) = re.findall(r"^# ARGS=(.*)$", text, re.MULTILINE)
+    return UNITS[daemon].make_context(daemon, shlex.split(line)[0].split()).params
 
 
 def test_the_spool_is_where_the_daemon_looks():
@@ -213,8 +228,17 @@ def job() -> str:
 
 
 def scrape_config(name: str) -> dict:
-    (found,) = yaml.safe_load((DEPLOY / "prometheus" / name).read_text())["scrape_configs"]
-    return found
+    """Return the configuration that scrapes the hosts, the first one."""
+    return yaml.safe_load((DEPLOY / "prometheus" / name).read_text())["scrape_configs"][0]
+
+
+def test_the_other_daemons_are_scraped_where_they_listen():
+    others = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"][1:]
+    found = {one["job_name"]: one["static_configs"][0]["targets"][0] for one in others}
+    assert found == {
+        "watchkeeper-trunk": f"127.0.0.1:{trunk_cli.PORT}",
+        "watchkeeper-issues": f"127.0.0.1:{issues_cli.PORT}",
+    }
 
 
 @pytest.mark.parametrize("name", ["prometheus.yml", "kubernetes.yml"])
