@@ -207,4 +207,4 @@ def test_it_starts_soon():
     start = time.monotonic()
     with daemon("--demo") as (_, url):
         get(f"{url}/metrics")
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60  # two seconds on a machine that does nothing else
