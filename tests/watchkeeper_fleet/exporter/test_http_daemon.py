@@ -201,10 +201,3 @@ def test_all_addresses_are_served():
         assert get(f"http://127.0.0.1:{port}/-/healthy") == "healthy\n"
         if socket.has_dualstack_ipv6():
             assert get(f"http://[::1]:{port}/-/healthy") == "healthy\n"
-
-
-def test_it_starts_soon():
-    start = time.monotonic()
-    with daemon("--demo") as (_, url):
-        get(f"{url}/metrics")
-    assert time.monotonic() - start < 60  # two seconds on a machine that does nothing else
