@@ -131,7 +131,10 @@ def _plain(value: Any, depth: int) -> Any:
     if kind is float:
         return int(value) if value.is_integer() else value
     if depth > _DEEPEST:
-        return json.dumps(value, sort_keys=True)
+        try:
+            return json.dumps(value, sort_keys=True)
+        except RecursionError:
+            return "too deep to compare"
     if kind is dict:
         return {key: _plain(inner, depth + 1) for key, inner in value.items()}
     return [_plain(inner, depth + 1) for inner in value]

@@ -168,4 +168,5 @@ def _shown(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    """Return a value as JSON; a text as it is, since PromQL is full of quotes."""
+    return f'"{value}"' if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,21 @@
+"""Whatever is edited and cut off, it converges, and no work is lost: `run_sequences.py` is the long form."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sync_sequences import run
+
+
+@pytest.mark.parametrize("first", [0, 30, 60])
+def test_no_edit_is_lost_and_a_second_apply_writes_nothing(first):
+    counts = Counter()
+    assert run(range(first, first + 30), counts) == []
+    # So that these are not thirty quiet days.
+    assert min(counts[action] for action in ("created", "changed", "conflict", "deleted", "orphan", "unchanged")) > 5
+    assert counts["crashes"] > 2
+    assert counts["edits"] > 50
