@@ -48,7 +48,7 @@ def judge(
     `prune`: what is ours and no longer wanted is deleted. `overwrite`: somebody has named this one to be written or
     deleted, whoever edited or owns it.
     """
-    thing: Thing = wanted if wanted is not None else live.object if live else None
+    thing: Thing = live.object if live and wanted is None else wanted
     change = Change(kind.name, "unchanged", thing.uid, thing.title, (), wanted, live)
     if live is None:
         return replace(change, action="created")
