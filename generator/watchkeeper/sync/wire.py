@@ -207,4 +207,5 @@ def _read(response: http.client.HTTPResponse, seconds: float) -> bytes:
         parts.append(part)
     if response.length:  # http.client does not tell by itself that bytes are missing
         raise Broken("the answer was cut short")
+    response.close()  # nor does read1 note that it has read all; the connection stays
     return b"".join(parts)

@@ -1,0 +1,8 @@
+"""What stands in for servers lies beside the tests, and is found by its name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
