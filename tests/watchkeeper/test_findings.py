@@ -1,7 +1,7 @@
 """How findings are told."""
 
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_an_excerpt_is_found_in_no_more_of_a_long_line_than_is_shown():
     line, carets = Excerpt(text, start, start + 4).lines()
     assert (line[0], line[-1], len(line)) == ("…", "…", 162)
     assert line[carets.index("^") : carets.index("^") + 4] == "HERE"
-    began = perf_counter()
+    began = process_time()
     for _ in range(10_000):
         Excerpt(text, start, start + 4).lines()
-    assert perf_counter() - began < 5  # to look for the ends of the line takes minutes
+    assert process_time() - began < 5  # to look for the ends of the line takes minutes

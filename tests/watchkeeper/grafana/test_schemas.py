@@ -135,9 +135,9 @@ def test_ten_megabytes(model):
     panel["description"] = "x" * 2_000
     size = len(json.dumps(panel))
     model["panels"] = [copy.deepcopy(panel) for _ in range(10_000_000 // size)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert not told(model)
-    assert time.perf_counter() - started < 20  # takes half a second; a slow machine is none of ours
+    assert time.process_time() - started < 20  # takes half a second; a slow machine is none of ours
     model["panels"][-1]["options"]["colorMode"] = "x"
     model["huge"] = "y" * 1_000_000
     assert [where for where, *_ in told(model)] == ["huge", f"panels[{len(model['panels']) - 1}].options.colorMode"]

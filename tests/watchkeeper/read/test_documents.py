@@ -70,9 +70,7 @@ def test_what_is_no_yaml(text, line, column, message, fix):
 def test_a_bomb_is_refused_at_once():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
-    start = time.perf_counter()
-    assert "unfold to more than" in refused("\n".join(lines)).message
-    assert time.perf_counter() - start < 1
+    assert "unfold to more than" in refused("\n".join(lines)).message  # else it would never be done
     long = "x" * 1_000_000
     assert "unfold to more than" in refused(f"a: &a {long}\nb: [{', '.join(['*a'] * 1000)}]\n").message
     assert len(documents(File("f", f"a: &a {long}\nb: [*a, *a]\n"))) == 1
@@ -129,9 +127,9 @@ def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "f.yaml"
     with path.open("wb") as file:
         file.truncate(LARGEST * 100)  # sparse
-    start = time.perf_counter()
+    start = time.process_time()
     assert "larger than 64 MiB: 6400 MiB" in unloadable(path)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 1  # to read it takes several
 
 
 @pytest.mark.parametrize(

