@@ -111,7 +111,7 @@ class Api:
             mark.owner or marks.from_tags(model.get("tags")),
             mark.applied,
             mark.stored,
-            model.get("version"),
+            _lock(model),
             provisioned=bool(meta.get("provisioned")),
         )
 
@@ -122,14 +122,15 @@ class Api:
         if not isinstance(answer.data, dict) or not _text(answer.data, "title"):
             raise self._strange("/api/folders")
         found = answer.data
-        return Live(Folder(uid, _text(found, "title"), _text(found, "parentUid")), version=found.get("version"))
+        return Live(Folder(uid, _text(found, "title"), _text(found, "parentUid")), version=_lock(found))
 
     def _saved(self, wanted: Any, mark: Mark, live: Live | None) -> object:
-        # Without its id, a dashboard is found by its uid; of one that there is, no version is another version.
+        # Without its id, a dashboard is found by its uid; of one that there is, no version is another version. With it,
+        # one that is gone is not made anew.
         model = {key: value for key, value in wanted.model.items() if key not in ("id", "version")}
         model = {**marks.tagged(model, mark.owner), "uid": wanted.uid}
         if live:
-            model["version"] = live.version
+            model |= dict(zip(("id", "version"), _held(live), strict=True))
         body = {"dashboard": model, "folderUid": wanted.folder, "message": marks.message(mark), "overwrite": False}
         answer = self._client.request("POST", "/api/dashboards/db", body=body, expect=(400, 404, 412))
         return self._version("dashboard", wanted.title, answer)
@@ -137,31 +138,31 @@ class Api:
     def _changed(self, wanted: Folder, live: Live) -> object:
         """Move and rename a folder, which are two requests; the first has no lock, so it is read again before."""
         path = f"/api/folders/{quote(wanted.uid, safe='')}"
-        version = live.version
+        lock = _held(live)
         if wanted.parent != live.object.parent:
             now = self._folder(wanted.uid)
             if now is None or (now.version, now.object) != (live.version, live.object):
                 raise stale("folder", wanted.title)
             body = {"parentUid": wanted.parent}
             answer = self._client.request("POST", f"{path}/move", body=body, expect=(404,))
-            version = self._version("folder", wanted.title, answer)
+            lock = self._version("folder", wanted.title, answer)
         if wanted.title == live.object.title:
-            return version
-        body = {"title": wanted.title, "version": version}
-        answer = self._client.request("PUT", path, body=body, expect=(404, 409, 412))
+            return lock
+        renamed = {"title": wanted.title, "version": lock[1]}
+        answer = self._client.request("PUT", path, body=renamed, expect=(404, 409, 412))
         return self._version("folder", wanted.title, answer)
 
-    def _version(self, kind: str, title: str, answer: Answer) -> object:
+    def _version(self, kind: str, title: str, answer: Answer) -> tuple[object, object]:
         """Return the version that a write has made; what it says otherwise is in pkg/services/dashboards/errors.go."""
         data = answer.data if isinstance(answer.data, dict) else {}
         if answer.status < 400:
-            return data.get("version")
+            return _lock(data)
         told, status = said(answer), _text(data, "status")
         if status == "name-exists" or "name already exists" in told:
             raise Refused("exists", f'{kind} "{title}": its folder holds another one of that title: rename one')
         if "provisioned" in told or status == "plugin-dashboard":
             raise Refused("provisioned", f'{kind} "{title}": {told}: it comes from files or a plugin')
-        if answer.status in (409, 412) or (answer.status == 404 and status == "not-found"):
+        if answer.status in (409, 412) or status == "not-found" or "same uid already exists" in told:
             raise stale(kind, title, answer)
         raise Refused("refused", f'{kind} "{title}": {answer.status}: {told or "no reason is given"}')
 
@@ -171,6 +172,17 @@ class Api:
 
 def _board(uid: str) -> str:
     return f"/api/dashboards/uid/{quote(uid, safe='')}"
+
+
+def _lock(found: JSON) -> tuple[object, object]:
+    """Return what tells a version of an object from all others: one that was deleted and made anew begins at 1 too."""
+    return found.get("id"), found.get("version")
+
+
+def _held(live: Live) -> tuple[object, object]:
+    if not isinstance(live.version, tuple):
+        raise TypeError("an object of another server")
+    return live.version
 
 
 def _text(parent: JSON, name: str) -> str:

@@ -66,7 +66,7 @@ class LegacyApi(Store):
             # pkg/api/dashboard.go: getDashboardHelper
             return Reply(404, {"message": "Dashboard not found"})
         # pkg/api/dashboard.go: GetDashboard sets the model's version to that of the row
-        model = {**copy.deepcopy(board.spec), "uid": uid, "id": 7, "version": board.version}
+        model = {**copy.deepcopy(board.spec), "uid": uid, "id": board.id, "version": board.version}
         meta = {"folderUid": board.folder, "provisioned": board.provisioned, "version": board.version, "type": "db"}
         return Reply(200, {"dashboard": model, "meta": meta})
 
@@ -88,7 +88,12 @@ class LegacyApi(Store):
             return Reply(400, {"message": "folder not found"})
         if board and board.provisioned:
             return Reply(400, {"message": "Cannot save provisioned dashboard"})
-        # pkg/services/dashboards/database/database.go: without a version, it is 0, and so another one
+        # pkg/services/dashboards/database/database.go: getExistingDashboardByIDOrUIDForUpdate, of the next three
+        if model.get("id") and not any(one.id == model["id"] for one in self.boards.values()):
+            return Reply(404, {"status": "not-found", "message": "Dashboard not found"})
+        if model.get("id") and board and board.id != model["id"]:
+            return Reply(400, {"message": "A dashboard with the same uid already exists"})
+        # without a version, it is 0, and so another one
         if board and not given.get("overwrite") and model.get("version", 0) != board.version:
             message = "The dashboard has been changed by someone else"
             return Reply(412, {"status": "version-mismatch", "message": message})
@@ -106,8 +111,8 @@ class LegacyApi(Store):
         board.title, board.spec, board.folder = model["title"], model, given.get("folderUid", "")
         self.wrote(board, given.get("message", ""), first=first)
         # pkg/api/dashboard.go: postDashboard
-        saved = {"status": "success", "slug": "slug", "id": 7, "url": f"/d/{uid}/slug", "folderUid": board.folder}
-        return Reply(200, {**saved, "uid": uid, "version": board.version})
+        saved = {"status": "success", "slug": "slug", "url": f"/d/{uid}/slug", "folderUid": board.folder}
+        return Reply(200, {**saved, "id": board.id, "uid": uid, "version": board.version})
 
     def _delete(self, request: Request) -> Reply:
         [uid] = request.parts
@@ -154,7 +159,9 @@ class LegacyApi(Store):
     def _folder_dto(self, folder: Stored) -> Reply:
         # pkg/api/dtos/folder.go: no description
         parent = {"parentUid": folder.folder} if folder.folder else {}
-        return Reply(200, {"id": 3, "uid": folder.uid, "title": folder.title, "version": folder.version, **parent})
+        return Reply(
+            200, {"id": folder.id, "uid": folder.uid, "title": folder.title, "version": folder.version, **parent}
+        )
 
     def _create_folder(self, request: Request) -> Reply:
         if denied := self.denied("folders:create"):

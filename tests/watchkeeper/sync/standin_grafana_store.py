@@ -32,6 +32,7 @@ class Stored:
     resource_version: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     provisioned: bool = False
+    id: int = 0
 
 
 class Store:
@@ -135,6 +136,7 @@ class Store:
 
     def wrote(self, thing: Stored, message: str, *, first: bool = False) -> None:
         self._clock += 1
+        thing.id = thing.id or self._clock
         parent = 0 if first else thing.version
         thing.version = 1 if first else thing.version + 1
         thing.resource_version = 1_758_777_451_000_000 + self._clock
