@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from watchkeeper.folders import Folder
     from watchkeeper.policy import Policy
+    from watchkeeper.sync.settings import Options
 
 Version = tuple[int, int]
 
@@ -50,7 +51,7 @@ class Settings:
     a URL, or with an empty one, alerts carry no such link. `timezone`: of the times on a page, such as `Europe/Paris`;
     UTC where it is empty, and where Alertmanager is too old for it. `policy`: the team's own rules for rules, None
     without any. `outputs`: what else is written, below deploy/, with the options of each kind.
-    `folders`: Grafana's folders by their uids.
+    `folders`: Grafana's folders by their uids. `sync`: the servers that `watchkeeper sync` writes to, None without any.
     """
 
     root: Path
@@ -63,6 +64,7 @@ class Settings:
     policy: Policy | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
     folders: Mapping[str, Folder] = field(default_factory=dict)
+    sync: Options | None = None
 
     def runbook(self, name: str) -> str:
         """Return the address of a runbook page, empty where none is configured."""
@@ -147,6 +149,10 @@ class _Reader:
                 from watchkeeper import folders  # which most have none of
 
                 values[key] = folders.read(value, self.fault)
+            elif key == "sync":
+                from watchkeeper.sync import settings as sync  # which most have none of
+
+                values[key] = sync.read(value, self.fault)
             elif key == "teams":
                 if isinstance(value, list) and all(isinstance(team, str) for team in value):
                     values[key] = tuple(value)

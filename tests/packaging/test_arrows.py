@@ -44,8 +44,8 @@ TOOL = {
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
     "folders": "findings",
-    "sync": "_version findings folders",
-    "settings": "findings | folders outputs policy tomli",
+    "sync": "_version findings folders | settings",
+    "settings": "findings | folders outputs policy sync tomli",
     "load": "fields findings model pack",
     "output": "findings",
     "states": "",
@@ -92,7 +92,7 @@ TOOL = {
     "testing.hooks": "testing pytest | findings load settings",
     "pytest_plugin": "| pytest testing testing.fixtures testing.hooks",
     "cli": "_version click findings walking | building cache changes checks checks.__init__ dependency engine"
-    " files importing load output project promql read remembered reports ruler ruler.unit settings spread waivers",
+    " files importing load output project promql read remembered reports ruler ruler.unit settings spread sync waivers",
 }
 
 # What we watch. The agent is loaded into other people's processes, so its row stays as it is.
