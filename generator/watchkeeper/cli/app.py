@@ -37,6 +37,10 @@ _VERBS = {
         "watchkeeper_fleet.exporter.spool_cli:spool",
         "Look into the folder in which the torch processes of this host report.",
     ),
+    "sync": (
+        "watchkeeper.cli.sync:sync",
+        "Bring dashboards and rules to Grafana and rulers, as the definitions have them: plan, apply, drift.",
+    ),
     "test": (
         "watchkeeper.cli.test:test",
         "Run unit tests of rules, as promtool test rules does, in process.",
@@ -74,7 +78,7 @@ Examples:
   watchkeeper generate --check      fail with a diff where they are stale
   watchkeeper check                 report all that is wrong with the definitions
 
-Exit status: 0 fine, 1 a finding or stale files, 2 wrong usage.""",
+Exit status: 0 fine, 1 a finding or stale files, 2 wrong usage, 3 a server refused.""",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, message="watchkeeper %(version)s")

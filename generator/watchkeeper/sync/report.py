@@ -1,0 +1,131 @@
+"""What a sync does or did, for people (text, Markdown for a comment) and for programs (JSON)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.findings import printable
+from watchkeeper.sync.objects import ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from watchkeeper.sync.apply import Outcome
+    from watchkeeper.sync.objects import Change
+    from watchkeeper.sync.run import Result
+
+__all__ = ["FORMATS", "MARK", "summary", "to_json", "to_markdown", "to_text"]
+
+MARK = "<!-- watchkeeper sync -->"  # the first line of the comment, by which a later run finds it
+LONGEST = 60_000  # characters: GitHub takes comments of 65,536
+_SIGNS = {
+    "created": "+", "changed": "~", "moved": ">", "adopted": "=", "deleted": "-", "conflict": "!", "orphan": "?",
+}  # fmt: skip
+
+
+def summary(changes: Iterable[Change]) -> str:
+    """Return how many changes there are of each action: `1 created, 2 unchanged`."""
+    counts = Counter(change.action for change in changes)
+    return ", ".join(f"{counts[action]} {action}" for action in ACTIONS if counts[action]) or "nothing there"
+
+
+def to_text(results: Sequence[Result]) -> str:
+    """Return lines for a terminal: each object that is not as it should be, what differs, and what came of it."""
+    lines: list[str] = []
+    for result in results:
+        came = _came(result)
+        for change in _told(result.changes):
+            lines.append(f"{_SIGNS[change.action]} {_named(change)}: {_with(change, came)}")
+            lines += [f"    {printable(line)}" for line in change.detail]
+        lines.append(f"{result.remote.url}: {summary(result.changes)}{_failed(result.outcomes)}")
+    return "\n".join(lines) + "\n"
+
+
+def to_json(results: Sequence[Result]) -> str:
+    """Return one object: the servers, and the changes of each, without those objects that stay as they are."""
+    return json.dumps({"servers": [_data(result) for result in results]}, indent=2) + "\n"
+
+
+def to_markdown(results: Sequence[Result]) -> str:
+    """Return a comment for a pull request; of one that would be too long, the rest is counted."""
+    head = [MARK, "### Watchkeeper sync", ""]
+    head += [f"- `{_code(result.remote.url)}`: {summary(result.changes)}" for result in results]
+    text = "\n".join([*head, ""])
+    parts = [part for result in results for part in _parts(result)]
+    for number, part in enumerate(parts):
+        if len(text) + len(part) > LONGEST:
+            return f"{text}\nAnd {len(parts) - number} more: see the log of the run.\n"
+        text += part
+    return text
+
+
+FORMATS = {"text": to_text, "json": to_json, "markdown": to_markdown}
+
+
+def _told(changes: Iterable[Change]) -> list[Change]:
+    return [change for change in changes if change.action != "unchanged"]
+
+
+def _came(result: Result) -> dict[tuple[str, str], Outcome]:
+    return {(outcome.change.kind, outcome.change.uid): outcome for outcome in result.outcomes}
+
+
+def _with(change: Change, came: dict[tuple[str, str], Outcome]) -> str:
+    """Return the action, and why it was not done."""
+    outcome = came.get((change.kind, change.uid))
+    if outcome is None or outcome.result == "done":
+        return change.action
+    return printable(f"{change.action}: {outcome.result}: {outcome.message}")
+
+
+def _failed(outcomes: Iterable[Outcome]) -> str:
+    counts = Counter(outcome.result for outcome in outcomes if outcome.result != "done")
+    return "".join(f", {number} {result}" for result, number in sorted(counts.items()))
+
+
+def _named(change: Change) -> str:
+    """Return what people and programs call an object."""
+    name = f' "{change.title}"' if change.title != change.uid else ""
+    return printable(f"{change.kind} {change.uid}{name}")
+
+
+def _data(result: Result) -> dict[str, Any]:
+    came = _came(result)
+    found = []
+    for change in _told(result.changes):
+        data: dict[str, Any] = {name: getattr(change, name) for name in ("kind", "action", "uid", "title")}
+        data["detail"] = list(change.detail)
+        if outcome := came.get((change.kind, change.uid)):
+            data |= {"result": outcome.result, "message": outcome.message}
+        found.append(data)
+    counts = Counter(change.action for change in result.changes)
+    return {
+        "server": result.remote.url,
+        "counts": {action: counts[action] for action in ACTIONS},
+        "changes": found,
+    }
+
+
+def _parts(result: Result) -> Iterator[str]:
+    came = _came(result)
+    for change in _told(result.changes):
+        sign = "⚠️ " if change.action == "conflict" else ""
+        line = f"{sign}{_with(change, came)}: {_named(change)}"
+        if not change.detail:
+            yield f"\n- {_escaped(line)}\n"
+            continue
+        detail = "\n".join(printable(text).replace("```", "'''") for text in change.detail)
+        yield f"\n<details><summary>{_escaped(line)}</summary>\n\n```text\n{detail}\n```\n</details>\n"
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown and HTML leave as it is, and that calls nobody by @."""
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;")):
+        text = text.replace(character, entity)
+    return "".join(f"\\{character}" if character in "\\`*_[]#|~" else character for character in text)
+
+
+def _code(text: str) -> str:
+    return printable(text).replace("`", "'")

@@ -1,0 +1,116 @@
+"""A run of a sync: what a project wants at each of its servers, what would be done there, and doing it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.sync.apply import KINDS, apply
+from watchkeeper.sync.grafana import DELETES, READS, WRITES, connect
+from watchkeeper.sync.http import Client
+from watchkeeper.sync.judge import judge, named
+from watchkeeper.sync.objects import Dashboard, Folder
+from watchkeeper.sync.plan import is_drift, plan
+from watchkeeper.sync.secret import GRAFANA, token_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from watchkeeper.settings import Settings
+    from watchkeeper.sync.apply import Outcome
+    from watchkeeper.sync.audit import Audit
+    from watchkeeper.sync.judge import Kind
+    from watchkeeper.sync.objects import Change, Server, Thing
+
+__all__ = ["Made", "Remote", "Result", "applied", "boards", "planned", "remotes"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a project has become, as far as a sync brings it somewhere: its files, and its rule files as data."""
+
+    settings: Settings
+    folder_of: Mapping[str, str]  # of dashboards, by uid
+    files: Mapping[str, str]
+    groups: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A server, the kinds of objects that are brought there, and what is wanted there, by kind."""
+
+    url: str
+    owner: str
+    server: Server
+    kinds: Mapping[str, Kind]
+    wanted: Mapping[str, Sequence[Thing]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is to be done at a server, and what came of it where it was done."""
+
+    remote: Remote
+    changes: Sequence[Change]
+    outcomes: Sequence[Outcome] = field(default=())
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the server differs from the definitions."""
+        return any(is_drift(change) for change in self.changes)
+
+
+def remotes(made: Made, environment: Mapping[str, str], ca_file: str, *, writes: bool, deletes: bool) -> list[Remote]:
+    """Return the servers that the settings name, after asking each whether the token may do what is needed."""
+    options = made.settings.sync
+    found: list[Remote] = []
+    if options and options.grafana_url:
+        client = Client(options.grafana_url, token_from(GRAFANA, environment), ca_file=ca_file)
+        rights = (DELETES if deletes else WRITES) if writes else READS
+        server = connect(client, options.owner, target=made.settings.targets.grafana, rights=rights)
+        folders = tuple(made.settings.folders.values())
+        found.append(Remote(client.url, options.owner, server, KINDS, {"folder": folders, "dashboard": boards(made)}))
+    return found
+
+
+def boards(made: Made) -> list[Dashboard]:
+    """Return the dashboards, read from their generated files."""
+    found = []
+    for uid, folder in made.folder_of.items():
+        model = json.loads(made.files[f"dashboards/{uid}.json"])
+        found.append(Dashboard(uid, model.get("title") or uid, folder, model))
+    return found
+
+
+def planned(
+    remote: Remote, *, prune: bool = False, only: Collection[str] = (), overwrite: Collection[str] = ()
+) -> list[Change]:
+    """Return what is to be done at a server, unchanged objects included."""
+    owner = remote.owner
+    wanted = [thing for things in remote.wanted.values() for thing in things]
+    if remote.kinds is KINDS:
+        live = [
+            one
+            for kind, things in remote.wanted.items()
+            for one in remote.server.list(kind, {thing.uid for thing in things})
+        ]
+        things = [thing for thing in wanted if isinstance(thing, (Folder, Dashboard))]
+        return plan(things, live, owner, prune=prune, only=only, overwrite=overwrite)
+    found = []
+    for kind in remote.kinds.values():
+        wants = {thing.uid: thing for thing in remote.wanted[kind.name]}
+        lives = {one.object.uid: one for one in remote.server.list(kind.name, wants.keys())}
+        for uid in sorted(wants.keys() | lives.keys()):
+            said = wants[uid] if uid in wants else lives[uid].object
+            if not only or named(only, said):
+                forced = named(overwrite, said)
+                found.append(judge(kind, wants.get(uid), lives.get(uid), owner, prune=prune, overwrite=forced))
+    return [change for change in found if change]
+
+
+def applied(result: Result, audit: Audit, progress: Callable[[Outcome], None] = lambda _outcome: None) -> Result:
+    """Make the changes, and return the result with what came of them."""
+    remote = result.remote
+    outcomes = apply(result.changes, remote.server, remote.owner, kinds=remote.kinds, audit=audit, progress=progress)
+    return Result(remote, result.changes, outcomes)
