@@ -86,6 +86,7 @@ _BUILT_IN: JSON = {
 _BUILT_IN_TARGET: JSON = {"limit": 100, "matchAny": False, "type": "dashboard"}
 
 _EXACT, _HUGE = 2**53, 10**308  # between them a server's 64-bit floats round integers
+_AS_THEY_ARE, _HOLDERS, _NUMBERS = {str, bool, type(None)}, {dict, list}, {bool, int, float}  # types of JSON
 _DEEPEST = 200  # deeper than any dashboard, and far from the end of the stack
 
 
@@ -124,7 +125,7 @@ def simplified(model: Mapping[str, Any]) -> JSON:
 def _plain(value: Any, depth: int) -> Any:
     """Return a copy in which equal numbers are the same: a server writes 1.0 as 1, and big integers as floats."""
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind in _AS_THEY_ARE:
         return value
     if kind is int:
         return value if -_EXACT < value < _EXACT or abs(value) > _HUGE else int(float(value))
@@ -136,7 +137,7 @@ def _plain(value: Any, depth: int) -> Any:
         except RecursionError:
             return "too deep to compare"
     if kind is dict:
-        return {key: _plain(inner, depth + 1) for key, inner in value.items()}
+        return {key: inner if type(inner) in _AS_THEY_ARE else _plain(inner, depth + 1) for key, inner in value.items()}
     return [_plain(inner, depth + 1) for inner in value]
 
 
@@ -149,12 +150,12 @@ def _settled(value: Any) -> Any:
     if isinstance(value, dict):
         found = {}
         for key, member in value.items():
-            kept = _settled(member) if isinstance(member, (dict, list)) else member
-            if kept or (kept is not None and isinstance(kept, (bool, int, float))):
+            kept = _settled(member) if type(member) in _HOLDERS else member
+            if kept or type(kept) in _NUMBERS:
                 found[key] = kept
         return found
     if isinstance(value, list):
-        return [_settled(item) if isinstance(item, (dict, list)) else item for item in value]
+        return [_settled(item) if type(item) in _HOLDERS else item for item in value]
     return value
 
 
