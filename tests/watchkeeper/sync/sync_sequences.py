@@ -15,6 +15,8 @@ from watchkeeper.sync.plan import plan
 if TYPE_CHECKING:
     from collections import Counter
 
+    from sync_remote import Remote
+
 OWNER = "acme"
 UIDS = [f"b{number}" for number in range(6)]
 FOLDERS = [f"f{number}" for number in range(4)]
@@ -24,11 +26,12 @@ FAULTS = ("down", "lost", "late", "cut", "crash", "crash after")
 class World:
     """Definitions, a server, and somebody who edits both."""
 
-    def __init__(self, seed: int, counts: Counter[str]) -> None:
+    def __init__(self, seed: int, counts: Counter[str], server: Remote | None = None) -> None:
         self.random = random.Random(seed)
         self.counts = counts
-        self.odd = seed % 5 == 4  # a server with forms of its own; what a fault leaves there may ask a person
-        self.server = Memory(annotates=bool(seed % 2), odd=self.odd)
+        # A server with forms of its own; what a fault leaves there may ask a person.
+        self.odd = seed % 5 == 4 and server is None
+        self.server = server or Memory(annotates=bool(seed % 2), odd=self.odd)
         self.folders: dict[str, Folder] = {}
         self.boards: dict[str, Dashboard] = {}
         self.wrongs: list[str] = []
@@ -232,3 +235,20 @@ class World:
 def run(seeds: range, counts: Counter[str]) -> list[str]:
     """Return what was wrong, with the seed of it."""
     return [f"seed {seed}: {wrong}" for seed in seeds for wrong in World(seed, counts).run()]
+
+
+def run_remote(seeds: range, counts: Counter[str], *, has_apis: bool, keeps_annotations: bool = True) -> list[str]:
+    """The same with the adapters, at a Grafana on loopback."""
+    from standin_grafana import TOKEN, Grafana
+    from sync_remote import Remote
+
+    from watchkeeper.sync.http import Client
+
+    wrongs: list[str] = []
+    grafana = Grafana(has_apis=has_apis, keeps_annotations=keeps_annotations)
+    with grafana.running():
+        client = Client(grafana.url, lambda: TOKEN, sleep=lambda _: None)
+        for seed in seeds:
+            world = World(seed, counts, Remote(grafana, client, OWNER))
+            wrongs += [f"seed {seed}: {wrong}" for wrong in world.run()]
+    return wrongs

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sync_sequences import run
+from sync_sequences import run, run_remote
 
 
 @pytest.mark.parametrize("first", [0, 30, 60])
@@ -19,3 +19,14 @@ def test_no_edit_is_lost_and_a_second_apply_writes_nothing(first):
     assert min(counts[action] for action in ("created", "changed", "conflict", "deleted", "orphan", "unchanged")) > 5
     assert counts["crashes"] > 2
     assert counts["edits"] > 50
+
+
+@pytest.mark.parametrize(
+    "server",
+    [{"has_apis": True}, {"has_apis": True, "keeps_annotations": False}, {"has_apis": False}],
+    ids=["apis", "apis-without-annotations", "api"],
+)
+def test_the_adapters_do_the_same(server):
+    counts = Counter()
+    assert run_remote(range(6), counts, **server) == []
+    assert min(counts[action] for action in ("created", "changed", "conflict", "orphan", "unchanged")) > 1
