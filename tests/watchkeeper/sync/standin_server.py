@@ -94,7 +94,7 @@ class Server:
         if tls:
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.05), daemon=True)
+        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
         thread.start()
         try:
             yield
