@@ -84,8 +84,8 @@ def _unwanted(kind: Kind, change: Change, live: Live, owner: str, *, prune: bool
     """Return what is done about an object that is not, or no more, in the definitions."""
     if live.owner != owner or _holder(live):
         return None
-    if not live.applied and not (prune and overwrite):
-        # Who copies a dashboard copies its tag: this must not make the copy ours.
+    if not live.applied:
+        # Who copies a dashboard copies its tag: that does not make the copy ours to delete.
         return replace(change, action="orphan", detail=(_GONE, "it has our tag, but we never applied it: a copy?"))
     now = kind.digest(live.object)
     reason = _edited(live, now) if now != (live.stored or live.applied) else ""

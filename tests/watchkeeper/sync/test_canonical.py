@@ -64,6 +64,13 @@ SAME = {
             gridPos={"x": 0, "y": 0, "w": 6, "h": 3},
         ),
     ),
+    "defaults of links": (
+        {"links": [{"title": "a"}], **with_panel(links=[{"title": "b"}])},
+        {
+            "links": [{"title": "a", "asDropdown": False, "icon": "external link", "includeVars": False, "tags": []}],
+            **with_panel(links=[{"title": "b", "targetBlank": False, "keepTime": False}]),
+        },
+    ),
     "hideFrom, v42": (
         with_panel(fieldConfig={"overrides": [{"properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}]}),
         with_panel(

@@ -131,7 +131,7 @@ def test_an_edited_one_is_not_deleted():
 def test_a_copy_is_neither_deleted_nor_drift():
     copy = replace(BOARD, uid="copy")
     with_tag, with_annotations = Live(copy, OWNER), Live(copy, OWNER, digest(BOARD))
-    [change] = plan([], [with_tag], OWNER, prune=True)
+    [change] = plan([], [with_tag], OWNER, prune=True, overwrite=["*"])
     assert (change.action, is_drift(change)) == ("orphan", False)
     assert [change.action for change in plan([], [with_annotations], OWNER, prune=True)] == ["conflict"]
 
