@@ -141,7 +141,10 @@ def _planned(
         sys.exit(1)
     made = _made(settings, definitions)
     try:
-        found: list[Remote] = remotes(made, os.environ, ca_file, writes=writes, deletes=writes and prune)
+        found: list[Remote] = remotes(
+            made, os.environ, ca_file, writes=writes, deletes=writes and prune,
+            at_end=click.get_current_context().call_on_close,
+        )  # fmt: skip
         results = [Result(remote, planned(remote, prune=prune, only=only, overwrite=overwrite)) for remote in found]
     except Refused as error:
         _refused(error)

@@ -61,12 +61,24 @@ class Result:
         return any(is_drift(change) for change in self.changes)
 
 
-def remotes(made: Made, environment: Mapping[str, str], ca_file: str, *, writes: bool, deletes: bool) -> list[Remote]:
-    """Return the servers that the settings name, after asking each whether the token may do what is needed."""
+def remotes(
+    made: Made,
+    environment: Mapping[str, str],
+    ca_file: str,
+    *,
+    writes: bool,
+    deletes: bool,
+    at_end: Callable[[Callable[[], None]], object],
+) -> list[Remote]:
+    """Return the servers that the settings name, after asking each whether the token may do what is needed.
+
+    `at_end` is told what closes the connections.
+    """
     options = made.settings.sync
     found: list[Remote] = []
     if options and options.grafana_url:
         client = Client(options.grafana_url, token_from(GRAFANA, environment), ca_file=ca_file)
+        at_end(client.close)
         rights = (DELETES if deletes else WRITES) if writes else READS
         server = connect(client, options.owner, target=made.settings.targets.grafana, rights=rights)
         folders = tuple(made.settings.folders.values())

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 from standin_grafana import Fault, Grafana, Reply, login_page
 from sync_project import Project
+
+from watchkeeper.sync import run
+from watchkeeper.sync.http import Client
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def test_plan_apply_and_then_nothing(project, grafana):
     project.sync("drift", code=1)
     project.sync("apply", "--dry-run")
     assert grafana.writes == 0
-    done = project.run("sync", "apply")
+    done = project.process("sync", "apply")
     assert done.returncode == 0
     audit = [json.loads(line) for line in done.stderr.splitlines()]
     assert [(line["kind"], line["uid"], line["outcome"]) for line in audit[:2]] == [
@@ -126,7 +130,8 @@ def test_rights_that_are_missing(project, grafana):
     assert "lacks dashboards:delete, dashboards:write: give" in one_line(project.sync("apply", "--prune", code=3))
 
 
-def test_a_wrong_address(project):
+def test_a_wrong_address(project, monkeypatch):
+    monkeypatch.setattr(run, "Client", partial(Client, sleep=lambda _seconds: None))
     project.settings('grafana_url = "http://127.0.0.1:1"\n')
     assert "is the server there?" in one_line(project.sync("apply", code=3))
 
