@@ -102,6 +102,7 @@ class Bench:
         return found
 
     def close(self) -> None:
+        self.client.close()
         self.server.communicate("")
 
 

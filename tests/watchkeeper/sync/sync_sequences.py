@@ -251,4 +251,5 @@ def run_remote(seeds: range, counts: Counter[str], *, has_apis: bool, keeps_anno
         for seed in seeds:
             world = World(seed, counts, Remote(grafana, client, OWNER))
             wrongs += [f"seed {seed}: {wrong}" for wrong in world.run()]
+        client.close()
     return wrongs

@@ -11,14 +11,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sync_sequences import run, run_remote
 
 
-@pytest.mark.parametrize("first", [0, 30, 60])
+@pytest.mark.parametrize("first", [0, 20, 40])
 def test_no_edit_is_lost_and_a_second_apply_writes_nothing(first):
     counts = Counter()
-    assert run(range(first, first + 30), counts) == []
-    # So that these are not thirty quiet days.
-    assert min(counts[action] for action in ("created", "changed", "conflict", "deleted", "orphan", "unchanged")) > 5
+    assert run(range(first, first + 20), counts) == []
+    # So that these are not twenty quiet days.
+    assert min(counts[action] for action in ("created", "changed", "conflict", "deleted", "orphan", "unchanged")) > 3
     assert counts["crashes"] > 2
-    assert counts["edits"] > 50
+    assert counts["edits"] > 30
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ def test_no_edit_is_lost_and_a_second_apply_writes_nothing(first):
 )
 def test_the_adapters_do_the_same(server):
     counts = Counter()
-    assert run_remote(range(6), counts, **server) == []
-    assert min(counts[action] for action in ("created", "changed", "conflict", "orphan", "unchanged")) > 1
+    assert run_remote(range(4), counts, **server) == []
+    assert min(counts[action] for action in ("created", "changed", "conflict", "orphan", "unchanged")) > 0
