@@ -7,7 +7,7 @@ lock it for people (gcx#837), and refuses to change a manager later (gcx#1324).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -176,9 +176,7 @@ class Apis:
         for uid, mark in marks_in_history(self._client, asked).items():
             live = found[uid]
             if mark.owner == live.owner:
-                found[uid] = Live(
-                    live.object, live.owner, mark.applied, mark.stored, live.version, live.provisioned, live.manager
-                )
+                found[uid] = replace(live, applied=mark.applied, stored=mark.stored)
         return found
 
     def _body(self, kind: str, wanted: Any, mark: Mark, held: _Version | None = None) -> JSON:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from watchkeeper.sync import marks
+from watchkeeper.sync.objects import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,7 +32,10 @@ def marks_in_history(client: Client, uids: Collection[str]) -> dict[str, Mark]:
 def mark_in_history(client: Client, uid: str) -> Mark:
     """Return the mark of the newest version that we wrote, however many of others' came after it."""
     path = f"/api/dashboards/uid/{quote(uid, safe='')}/versions"
-    answer = client.request("GET", path, params={"limit": _NEWEST}, expect=(404,))
+    answer = client.request("GET", path, params={"limit": _NEWEST}, expect=(403, 404))
+    if answer.status == 403:
+        message = "what was applied is in the history of dashboards, which it shows to those who may write them"
+        raise Refused("rights", f"{client.url}: {message}: give the token dashboards:write")
     # A list until Grafana 11.5, then an object around it.
     found = answer.data.get("versions") if isinstance(answer.data, dict) else answer.data
     versions = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -67,7 +67,7 @@ class Answer:
 
 
 class Client:
-    """Requests to one server, by any number of threads, each with a connection that it keeps.
+    """Requests to one server, by any number of threads, on connections that are kept.
 
     `token` is asked at each request; where it is empty none is sent. `timeout` is how long nothing may come, and four
     times that an answer as a whole may take. Refused where the address is none.

@@ -109,23 +109,21 @@ def later(text: str, now: float) -> float | None:
 
 
 class Wire:
-    """Exchanges with one server; each thread has its own connection."""
+    """Exchanges with one server: as many connections as there are exchanges at a time, kept for the next ones."""
 
     def __init__(self, place: Address, ca_file: str, timeout: float) -> None:
         self._place = place
         self._timeout = timeout
         self._tls = _tls(ca_file) if place.scheme == "https" else None
-        self._own = threading.local()
         self._lock = threading.Lock()
-        self._all: list[http.client.HTTPConnection] = []
+        self._idle: list[http.client.HTTPConnection] = []
 
     def close(self) -> None:
-        """Close the connections of all threads, when none of them is in an exchange."""
+        """Close the connections; a later exchange opens one."""
         with self._lock:
-            connections, self._all = self._all, []
-        for connection in connections:
+            idle, self._idle = self._idle, []
+        for connection in idle:
             connection.close()
-        self._own = threading.local()
 
     def exchange(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> Raw:
         """Return the answer to a request.
@@ -142,19 +140,18 @@ class Wire:
             whole = True
             return Raw(response.status, found, data)
         finally:
-            # What is left of an answer would be taken for the next one.
-            if not whole:
+            if whole:
+                with self._lock:
+                    self._idle.append(connection)
+            else:
+                # What is left of an answer would be taken for the next one.
                 with suppress(OSError):
                     connection.close()
 
     def _connected(self) -> http.client.HTTPConnection:
-        """Return this thread's connection, opened anew where the server has closed it since."""
-        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._made()
-            self._own.connection = connection
-            with self._lock:
-                self._all.append(connection)
+        """Return a connection that no other thread uses, opened anew where the server has closed it since."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else self._made()
         if connection.sock is not None and _is_over(connection):
             connection.close()
         if connection.sock is None:

@@ -265,6 +265,19 @@ def test_rights_are_checked_first(grafana, connected, rights):
     assert not any(ask.startswith(("POST", "PUT", "DELETE")) for ask in grafana.asked)
 
 
+def test_the_history_needs_a_right_too(grafana, connected):
+    connected(rights=DELETES).create("dashboard", board(), mark_of(board()))
+    grafana.rights = set(READS)
+    if not grafana.has_apis:
+        with pytest.raises(Refused, match="the token lacks dashboards:write"):
+            connected()
+    elif not grafana.keeps_annotations:
+        with pytest.raises(Refused, match="give the token dashboards:write"):
+            connected().list("dashboard", ["gpu"])
+    else:
+        assert connected().list("dashboard", ["gpu"])[0].applied == digest(board())
+
+
 def test_a_server_that_does_not_tell_rights(grafana, connected):
     grafana.rights = set()
     grafana.faults.append(Fault(reply=Reply(404, {}), path="permissions"))
