@@ -97,6 +97,7 @@ def _unwanted(kind: Kind, change: Change, live: Live, owner: str, *, prune: bool
 
 
 def conflict(change: Change, *detail: str) -> Change:
+    """Return the change as one that can't be made, and why."""
     return replace(change, action="conflict", detail=detail)
 
 
