@@ -106,9 +106,9 @@ def build(
     if settings.outputs:
         from watchkeeper import outputs  # which most have none of
 
-        more, found = outputs.files(
-            outputs.Made(pack, settings, files, tuple(documents), panel_of, previous), settings.outputs
-        )
+        folder_of = {dashboard.uid: dashboard.folder for dashboard in dashboards}
+        made = outputs.Made(pack, settings, files, tuple(documents), panel_of, folder_of, previous)
+        more, found = outputs.files(made, settings.outputs)
         whole = replace(whole, files=files | more)
         findings += found
     findings += run(whole, WHOLE)

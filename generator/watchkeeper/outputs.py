@@ -28,6 +28,13 @@ __all__ = ["KINDS", "Made", "files", "read"]
 # By their names in the settings. All but that of Alertmanager, which a pack with routing always becomes, are optional.
 KINDS = {
     "grafana-alerts": "watchkeeper.render.grafana_alerts",
+    "grafana-provisioning": "watchkeeper.render.grafana_provisioning",
+    "git-sync": "watchkeeper.render.git_sync",
+    "kubernetes": "watchkeeper.render.kubernetes",
+    "mimir": "watchkeeper.render.mimir",
+    "cortex": "watchkeeper.render.cortex",
+    "thanos": "watchkeeper.render.thanos",
+    "scrape": "watchkeeper.render.scrape",
 }
 
 
@@ -35,7 +42,8 @@ KINDS = {
 class Made:
     """What a pack has become: files by their paths, the rule files as data too, and each alert's dashboard and panel.
 
-    `previous` returns the text of a file as it lies there from the last time, None where there is none.
+    `folder_of` is the uid of each dashboard's folder by that of the dashboard, empty at the top. `previous` returns the
+    text of a file as it lies there from the last time, None where there is none.
     """
 
     pack: Pack
@@ -43,6 +51,7 @@ class Made:
     files: Mapping[str, str]
     documents: tuple[tuple[Group, dict[str, Any]], ...]
     panel_of: Mapping[str, tuple[str, int]]
+    folder_of: Mapping[str, str]
     previous: Callable[[str], str | None]
 
 

@@ -15,6 +15,7 @@ from watchkeeper.findings import Finding, nearest
 from watchkeeper.model import Alert
 from watchkeeper.promql import ParseError, parse
 from watchkeeper.promql.threshold import Condition, ThresholdError, condition
+from watchkeeper.render.grafana_provisioning import dollars
 from watchkeeper.render.grafana_templates import NotForGrafana, rewritten
 from watchkeeper.render.rules import to_yaml
 
@@ -214,11 +215,6 @@ def _finding(alert: str, what: str, error: NotForGrafana, place: Place) -> Findi
         why="Grafana would show the error in place of the text.",
         fix=error.fix,
     )
-
-
-def dollars(text: str) -> str:
-    """Return a text that stays as it is where Grafana puts in environment variables: nearly everywhere in the file."""
-    return text.replace("$", "$$")
 
 
 def _seconds(duration: str) -> float:

@@ -211,7 +211,7 @@ def test_outputs_that_can_not_be(tmp_path, text, words):
         load_settings(tmp_path)
 
 
-@pytest.mark.skipif(not API_SCHEMA.exists(), reason="the shared schemas are not here")
+@pytest.mark.skipif(not API_SCHEMA.exists(), reason="the schemas of Grafana are not here")
 def test_the_rules_fit_the_schema_of_the_api(tmp_path):
     """The API's form says where the rule goes in each rule, the file's in the group, and durations are texts there."""
     schema = json.loads(API_SCHEMA.read_text())
