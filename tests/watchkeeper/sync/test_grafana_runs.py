@@ -1,6 +1,6 @@
 """Plan and apply through the adapters at a Grafana on loopback: to the end, and with requests that go wrong.
 
-Here every fourth request, and with each fault others; `run_faults.py` has all.
+Here every sixth request, and with each fault others; `run_faults.py` has all.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from sync_faults import AFTER, FAULTS, SERVERS, begun, goes_wrong, synced
 
-STEP = 4
+STEP = 6
 
 
 @pytest.fixture(scope="module", params=SERVERS)
