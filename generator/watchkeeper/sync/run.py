@@ -10,9 +10,11 @@ from watchkeeper.sync.apply import KINDS, apply
 from watchkeeper.sync.grafana import DELETES, READS, WRITES, connect
 from watchkeeper.sync.http import Client
 from watchkeeper.sync.judge import judge, named
-from watchkeeper.sync.objects import Dashboard, Folder
+from watchkeeper.sync.objects import Dashboard, Folder, Refused
 from watchkeeper.sync.plan import is_drift, plan
-from watchkeeper.sync.secret import GRAFANA, token_from
+from watchkeeper.sync.rule_groups import RULE_GROUP, RuleGroup
+from watchkeeper.sync.ruler import MARKS, Ruler
+from watchkeeper.sync.secret import GRAFANA, RULER, token_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -83,6 +85,15 @@ def remotes(
         server = connect(client, options.owner, target=made.settings.targets.grafana, rights=rights)
         folders = tuple(made.settings.folders.values())
         found.append(Remote(client.url, options.owner, server, KINDS, {"folder": folders, "dashboard": boards(made)}))
+    if options and options.ruler_url:
+        client = Client(options.ruler_url, token_from(RULER, environment, required=False), ca_file=ca_file)
+        at_end(client.close)
+        ruler = Ruler(client, options.owner, options.ruler_namespace, options.ruler_tenant)
+        groups = [RuleGroup(group["name"], group) for group in made.groups]
+        if any(group.uid == MARKS for group in groups):
+            raise Refused("exists", f"a group of rules can't be called {MARKS}: the marks of a sync have this name")
+        kinds = {RULE_GROUP.name: RULE_GROUP}
+        found.append(Remote(client.url, options.owner, ruler, kinds, {RULE_GROUP.name: groups}))
     return found
 
 

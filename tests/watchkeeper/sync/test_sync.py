@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 from standin_grafana import Fault, Grafana, Reply, login_page
+from standin_ruler import Ruler
 from sync_project import Project
 
 from watchkeeper.sync import run
@@ -179,3 +180,21 @@ def test_a_write_that_is_refused(project, grafana):
     assert "1 failed" in said
     project.sync("apply")
     project.sync("drift")
+
+
+def test_rules_go_to_a_ruler(project, grafana):
+    with Ruler().running() as ruler:
+        project.settings(f'grafana_url = "{grafana.url}"\nruler_url = "{ruler.url}"\n')
+        token = {"WATCHKEEPER_RULER_TOKEN": ruler.token}
+        said = project.sync("plan", **token).splitlines()
+        assert said[-3:] == ["+ rule group gpu: created", "+ rule group more: created", f"{ruler.url}: 2 created"]
+        assert "a token is needed" in one_line(project.sync("apply", code=3))
+        assert (grafana.writes, ruler.writes) == (0, 0)
+        project.sync("apply", **token)
+        assert sorted(ruler.groups["watchkeeper"]) == ["gpu", "more", "watchkeeper-applied"]
+        writes = grafana.writes, ruler.writes
+        project.sync("drift", **token)
+        project.sync("apply", "--prune", **token)
+        assert (grafana.writes, ruler.writes) == writes
+        ruler.groups["watchkeeper"]["gpu"]["interval"] = "5m"
+        assert '    interval: "5m" -> "1m"' in project.sync("drift", code=1, **token).splitlines()
