@@ -64,14 +64,16 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(binary: Path, folder: Path, configuration: dict[str, Any]) -> Iterator[Server]:
-    """Run a Prometheus in folder until the block ends."""
-    (folder / "prometheus.yml").write_text(json.dumps(configuration))  # JSON is YAML
+def running(binary: Path, folder: Path, configuration: dict[str, Any] | Path) -> Iterator[Server]:
+    """Run a Prometheus in folder until the block ends, with a configuration or the file of one."""
+    file = configuration if isinstance(configuration, Path) else folder / "prometheus.yml"
+    if isinstance(configuration, dict):
+        file.write_text(json.dumps(configuration))  # JSON is YAML
     log = folder / "log"
-    command = [binary, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"]
-    with log.open("wb") as file:
+    command = [binary, f"--config.file={file}", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"]
+    with log.open("wb") as said:
         process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env={**os.environ, "TZ": "UTC"}
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env={**os.environ, "TZ": "UTC"}
         )
         try:
             server = Server(process, log)
@@ -115,7 +117,7 @@ def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         }
         pytest.skip(where[request.param])
 
-    def start(configuration: dict[str, Any]) -> contextlib.AbstractContextManager[Server]:
+    def start(configuration: dict[str, Any] | Path) -> contextlib.AbstractContextManager[Server]:
         return running(binary, tmp_path_factory.mktemp("prometheus"), configuration)
 
     return start
