@@ -1,13 +1,16 @@
 """Dashboards and folders as the resources of Git Sync."""
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from watchkeeper.render import git_sync
 from watchkeeper.render.grafana.text import to_text
 from watchkeeper.settings import SettingsError
 
+SDK = Path(__file__).parents[4] / "shared" / "schemas" / "foundation-sdk" / "folderv1.json"
 FOLDERS = 'folders = {gpu = "GPU / all", memory = {title = "Memory", parent = "gpu"}, other = "Other"}'
 
 
@@ -50,6 +53,16 @@ def test_the_resources(generated, grafana, version):
         "spec": json.loads(made.boards["dashboards/a.json"]),
     }
     assert text == to_text(resource)
+
+
+@pytest.mark.skipif(not SDK.exists(), reason="the schemas of Grafana are not here")
+def test_a_folder_fits_the_schema_of_the_sdk(generated):
+    schema = json.loads(SDK.read_text())
+    made = generated(settings(grafana="13.0"), boards={"a": "gpu"})
+    folder = json.loads(made.files["deploy/git-sync/GPU - all/_folder.json"])
+    jsonschema.validate(folder["spec"], schema)
+    assert folder["apiVersion"] == schema["definitions"]["FolderApiVersion"]["const"]
+    assert folder["kind"] == schema["definitions"]["FolderKind"]["const"]
 
 
 def test_folders_of_one_title_beside_each_other_stay_two(generated):

@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from watchkeeper import Alert, Group, Recording
 from watchkeeper.render import kubernetes
@@ -194,3 +197,20 @@ def test_the_manifests_fit_the_definition_of_the_operator(generated):
     manifests[0]["spec"]["groups"][0]["rules"][0]["record"] = "a:b"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(manifests[0], schema)
+
+
+def write(made, folder):
+    for path, text in made.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def test_kustomize_builds_them(generated, tmp_path):
+    kubectl = shutil.which("kubectl")
+    if not kubectl:
+        pytest.skip("kubectl is not here")
+    write(generated(settings(), groups=FLEET.groups, boards={"b": "", "a": "memory"}), tmp_path)
+    done = subprocess.run([kubectl, "kustomize", tmp_path / ROOT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kinds = [document["kind"] for document in yaml.safe_load_all(done.stdout)]
+    assert sorted(kinds) == ["ConfigMap"] * 2 + ["PrometheusRule"] * len(FLEET.groups)

@@ -1,9 +1,13 @@
 """Rules for the rulers of Mimir, Cortex and Thanos."""
 
+import shutil
+import subprocess
+
 import pytest
 
 from watchkeeper import Alert, Group, Recording
 from watchkeeper.settings import SettingsError, load_settings
+from watchkeeper_fleet.pack import PACK as FLEET
 
 MIMIR, CORTEX = "deploy/mimir/watchkeeper.yaml", "deploy/cortex/watchkeeper.yaml"
 
@@ -93,6 +97,20 @@ def test_thanos_has_no_offset(generated):
     assert finding.check == "output/feature"
     assert "group late: query_offset, which Thanos Ruler does not have" in finding.message
     assert finding.place == group.place
+
+
+def test_prometheus_reads_what_is_its_own_of_the_files(generated, tmp_path):
+    """Thanos' format is that of Prometheus but for the strategy, so that promtool can judge the rest."""
+    promtool = shutil.which("promtool")
+    if not promtool:
+        pytest.skip("Prometheus is not here: apt-get install prometheus")
+    files = []
+    for path, text in generated(settings("thanos"), groups=FLEET.groups).files.items():
+        files.append(tmp_path / path.replace("/", "-"))
+        files[-1].write_text(text)
+    done = subprocess.run([promtool, "check", "rules", *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("SUCCESS") == len(FLEET.groups)
 
 
 @pytest.mark.parametrize(
