@@ -53,6 +53,15 @@ def without_shard(name: str) -> str:
     return _SHARD.sub(_unless_a_shard, name)
 
 
+def without_runner(name: str) -> str:
+    """Return the name of a shard without the runner that it was given; of a job that is none, its own."""
+    return _SHARD.sub(_its_number, name)
+
+
+def _its_number(found: re.Match[str]) -> str:
+    return f", {found[1]}, {found[2]}" if not _unless_a_shard(found) else found[0]
+
+
 def _unless_a_shard(found: re.Match[str]) -> str:
     return "" if 1 <= int(found[1]) <= int(found[2]) else found[0]
 

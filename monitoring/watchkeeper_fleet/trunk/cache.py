@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 FORMAT = "watchkeeper trunk"
-VERSION = 1
+VERSION = 2
 LARGEST = 64 * 2**20  # about 300,000 jobs
 
 Row = tuple[Any, ...]  # of text, numbers and None

@@ -25,7 +25,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of a workflow, with the jobs of its newest attempt."""
+    """A run of a workflow, with the newest attempt of each of its jobs. `file` tells workflows of one name apart."""
 
     workflow: str
     id: int
@@ -34,6 +34,7 @@ class Run:
     conclusion: str | None
     event: str
     jobs: tuple[Job, ...]
+    file: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from watchkeeper_fleet.github import Trouble
+from watchkeeper_fleet.trunk.blocking import without_runner
 from watchkeeper_fleet.trunk.cache import Page
 from watchkeeper_fleet.trunk.commits import COMPLETED, Commit, Job, Run
 
@@ -103,7 +104,8 @@ class _Reader:
             if reduced is None:
                 raise Trouble("malformed", f"GET {path}: JSON of another shape than GitHub's")
             rows, etag, more = tuple(reduced), answer.etag, answer.more
-        page = Page(etag, more, last is not None and all(map(last, rows)), rows)
+        # None at all may be too early an answer.
+        page = Page(etag, more, last is not None and bool(rows) and all(map(last, rows)), rows)
         self._cache.pages[key] = page
         return page
 
@@ -113,26 +115,33 @@ def _commits(reader: _Reader, repo: str, branch: str, number: int, wanted: Calla
     for sha, time in _first_parents(reader, top, repo, branch, number):
         params = {"head_sha": sha, "event": "push"}
         runs = []
-        for workflow, id_, attempt, status, conclusion, event, head in reader.rows(
+        for workflow, id_, attempt, status, conclusion, event, head, file in reader.rows(
             f"{top}/actions/runs", params, _runs
         ):
             # A tag or another branch on the same commit has runs of its own.
             if head == branch and wanted(workflow):
-                run = Run(workflow, id_, attempt, status, conclusion, event, ())
+                run = Run(workflow, id_, attempt, status, conclusion, event, (), file)
                 runs.append(replace(run, jobs=_jobs_of(reader, top, run)))
         yield Commit(sha, time, tuple(runs))
 
 
 def _first_parents(reader: _Reader, top: str, repo: str, branch: str, number: int) -> Iterator[tuple[str, float]]:
-    """Yield the commits that were the branch's head, and when; the list has those of merged branches between them."""
+    """Yield the commits that were the branch's head, and when.
+
+    The list has those of merged branches between them, and where clocks differed a parent before its child.
+    """
     left, following = number, None
+    passed: dict[str, tuple[float, str]] = {}
     params: dict[str, str | int] = {"sha": branch, "per_page": min(2 * number, PAGE)}
     try:
         for sha, time, parent in reader.rows(f"{top}/commits", params, _listed):
-            if following is None or sha == following:
-                yield sha, time
-                left, following = left - 1, parent
-                if not left or not parent:
+            passed[sha] = time, parent
+            following = sha if following is None else following
+            while following in passed:
+                head, (time_, parent_) = following, passed.pop(following)
+                yield head, time_
+                left, following = left - 1, parent_
+                if not left or not parent_:
                     return
     except Trouble as trouble:
         if trouble.status == 409:  # a repository without a commit
@@ -158,18 +167,25 @@ def _jobs_of(reader: _Reader, top: str, run: Run) -> tuple[Job, ...]:
         if trouble.status == 404:  # deleted between two questions
             return ()
         raise
-    newest: dict[str, int] = {}
+    attempts: dict[str, dict[str, set[int]]] = {}  # of each name, by the job that it is on any runner
     for row in rows.values():
-        newest[row[0]] = max(newest.get(row[0], 0), row[2])
+        attempts.setdefault(without_runner(row[0]), {}).setdefault(row[0], set()).add(row[2])
     found = []
     for name, id_, attempt, status, conclusion, created, started, completed in rows.values():
-        if attempt == newest[name]:
+        if _is_newest(name, attempt, attempts[without_runner(name)]):
             job = Job(run.workflow, name, run.id, id_, attempt, status, conclusion, created, started, completed)
             # It failed before the run was started again: until that is completed nobody knows whether it still does.
             if not done and attempt < run.attempt and status == COMPLETED and conclusion not in STAY:
                 job = replace(job, status="queued", conclusion=None, started=None, completed=None)
             found.append(job)
     return tuple(found)
+
+
+def _is_newest(name: str, attempt: int, attempts: Mapping[str, set[int]]) -> bool:
+    """Return whether no later attempt has the job, by its name or by one that came in its place on another runner."""
+    if attempt < max(attempts[name]):
+        return False
+    return not any(attempt < max(theirs) and attempt not in theirs for theirs in attempts.values())
 
 
 def _listed(data: Any) -> list[Row] | None:
@@ -201,7 +217,8 @@ def _runs(data: Any) -> list[Row] | None:
         name = _text(_of(one, "name")) or _text(_of(one, "path"))
         status, conclusion = _text(_of(one, "status")), _text(_of(one, "conclusion")) or None
         head = _text(_of(one, "head_branch"))
-        rows.append((name, id_, _number(_of(one, "run_attempt")), status, conclusion, _text(_of(one, "event")), head))
+        attempt, file = _number(_of(one, "run_attempt")), _number(_of(one, "workflow_id"))
+        rows.append((name, id_, attempt, status, conclusion, _text(_of(one, "event")), head, file))
     return rows
 
 

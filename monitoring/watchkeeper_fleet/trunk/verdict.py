@@ -80,15 +80,21 @@ def judge(commits: Sequence[Commit], blocking: Blocking) -> Verdict:
 
 def _told(commit: Commit, blocking: Blocking, groups: dict[Key, str | None]) -> _Told:
     runs = sorted((run for run in commit.runs if blocking.wants(run.workflow)), key=lambda run: run.id, reverse=True)
-    outcomes: dict[Key, Outcome] = {}
+    files: dict[int, dict[Key, Outcome]] = {}
     for run in runs:
+        of_file = files.setdefault(run.file, {})
         for key, outcome in _outcomes(run, blocking, groups).items():
             # Of several runs of a workflow the newest that knows something.
-            known = outcomes.get(key)
+            known = of_file.get(key)
             if known is None or (known in SILENT and outcome not in SILENT):
-                outcomes[key] = outcome
+                of_file[key] = outcome
             elif known in SILENT:
-                outcomes[key] = max(known, outcome)
+                of_file[key] = max(known, outcome)
+    outcomes: dict[Key, Outcome] = {}
+    for of_file in files.values():
+        # A job that two files of one name have is one, as if they were its shards.
+        for key, outcome in of_file.items():
+            outcomes[key] = max(outcomes.get(key, Outcome.SKIPPED), outcome)
     running = frozenset(run.workflow for run in runs if run.status != COMPLETED)
     ended = frozenset(run.workflow for run in runs if run.conclusion in _RAN and run.jobs) - running
     return _Told(outcomes, running, ended, complete=bool(runs) and not running)

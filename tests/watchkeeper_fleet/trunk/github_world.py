@@ -55,6 +55,7 @@ class Run:
     event: str = "push"
     branch: str = "main"
     id: int = 0
+    file: int = 0
 
     def attempt(self, now: float) -> int:
         return max((job.attempt for job in self.jobs if job.created <= now), default=1)
@@ -185,7 +186,7 @@ def _run(repo: str, run: Run, sha: str, now: float) -> dict:
         "event": run.event,
         "status": run.status(now),
         "conclusion": run.conclusion(now),
-        "workflow_id": 1,
+        "workflow_id": run.file or 1,
         "check_suite_id": 2,
         "url": url,
         "html_url": f"https://github.com/{repo}/actions/runs/{run.id}",

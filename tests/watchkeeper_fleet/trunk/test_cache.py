@@ -72,8 +72,8 @@ BAD = {
     "deep": b"[" * 100_000,
     "another format": b'{"format": "something"}\n{"crc32": 0}\n',
     "another version": b'{"format": "watchkeeper trunk", "version": 999}\n{"crc32": 0}\n',
-    "head alone": b'{"format": "watchkeeper trunk", "version": 1, "kept": {}}\n',
-    "wrong sum": b'{"format": "watchkeeper trunk", "version": 1, "kept": {}}\n{"crc32": 1}\n',
+    "head alone": b'{"format": "watchkeeper trunk", "version": 2, "kept": {}}\n',
+    "wrong sum": b'{"format": "watchkeeper trunk", "version": 2, "kept": {}}\n{"crc32": 1}\n',
 }
 
 
@@ -166,7 +166,7 @@ def test_a_file_of_half_a_save_is_no_hindrance(path):
 
 def test_the_file_is_lines_of_json(path):
     head, *lines, tail = [json.loads(line) for line in path.read_text().splitlines()]
-    assert head == {"format": "watchkeeper trunk", "version": 1, "kept": {"exporter": {"success": 1.0}}}
+    assert head == {"format": "watchkeeper trunk", "version": 2, "kept": {"exporter": {"success": 1.0}}}
     assert [line[0] for line in lines] == list(PAGES)
     assert list(tail) == ["crc32"]
     assert stat.S_ISREG(path.stat().st_mode)

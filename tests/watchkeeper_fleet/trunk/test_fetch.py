@@ -12,8 +12,10 @@ from github_standin import TOKEN, Fault, html, serving
 from github_world import Commit, Job, Run, World, pending
 
 from watchkeeper_fleet.github import GitHub, Trouble
+from watchkeeper_fleet.trunk.blocking import Blocking
 from watchkeeper_fleet.trunk.cache import Cache
 from watchkeeper_fleet.trunk.fetch import history, remembered
+from watchkeeper_fleet.trunk.verdict import judge
 
 START = 1_764_000_000.0 - 1_764_000_000.0 % 3600  # a full hour, at which the budget is new
 
@@ -230,6 +232,37 @@ def test_failed_jobs_that_run_again_do_not_hide_those_that_passed(world, poll):
     assert ends(poll()[0]) == {"a": (1, "success"), "b": (2, "failure"), "c": (1, "failure")}
 
 
+def test_a_shard_that_runs_again_on_another_runner_is_the_same(world, poll):
+    red, other = Job("test (default, 1, 2, linux.2xlarge)", "failure"), Job("test (default, 2, 2, linux.2xlarge)")
+    run = Run("pull", [red, other])
+    world.push(run)
+    poll()
+    world.now += 60
+    run.jobs.append(
+        Job("test (default, 1, 2, lf.linux.2xlarge)", "success", world.now, world.now + 10, world.now + 20, attempt=2)
+    )
+    found = {"test (default, 1, 2, lf.linux.2xlarge)": (2, "queued"), other.name: (1, "success")}
+    assert ends(poll()[0]) == found
+    world.now += 60
+    assert ends(poll()[0]) == {**found, "test (default, 1, 2, lf.linux.2xlarge)": (2, "success")}
+
+
+def test_shards_on_two_runners_in_one_attempt_are_two(world, poll):
+    first, second = Job("test (default, 1, 1, small)", "failure"), Job("test (default, 1, 1, large)", "failure")
+    run = Run("pull", [first, second])
+    world.push(run)
+    run.jobs.append(Job(first.name, "success", attempt=2))
+    assert ends(poll()[0]) == {first.name: (2, "success"), second.name: (1, "failure")}
+
+
+def test_workflows_of_one_name_are_told_apart_by_their_files(world, poll):
+    world.push(Run("build", [Job("linux", "failure")], file=7), Run("build", [Job("linux")], file=8))
+    world.push(Run("build", [Job("linux")], file=7), Run("build", [Job("linux", "failure")], file=8))
+    verdict = judge(poll(), Blocking())
+    assert [(one.workflow, one.job, one.commits) for one in verdict.streaks] == [("build", "linux", 2)]
+    assert (verdict.jobs, verdict.green) == (1, None)
+
+
 def test_shards_of_one_name_are_all_there(world, poll):
     world.push(Run("pull", [Job("test"), Job("test", "failure")]))
     assert [job.conclusion for job in poll()[0].runs[0].jobs] == ["success", "failure"]
@@ -281,6 +314,11 @@ def test_a_run_without_jobs(world, poll):
     world.push(Run("broken", []))
     (commit,) = poll()
     assert (commit.runs[0].jobs, commit.complete) == ((), True)
+    # It may have been too early to ask: the question is put again, and costs nothing.
+    poll()
+    assert poll.asked["jobs"] == [304]
+    world.branches["main"][0].runs[0].jobs.append(Job("a", "failure"))
+    assert ends(poll()[0]) == {"a": (1, "failure")}
     poll()
     assert "jobs" not in poll.asked
 
@@ -300,6 +338,15 @@ def test_first_parents_are_the_branch(world, poll):
     assert [commit.sha for commit in poll()] == ["m2", "m1", "b", "a"]
     poll.commits = 2
     assert [commit.sha for commit in poll()] == ["m2", "m1"]
+
+
+def test_a_parent_that_is_listed_before_its_child_is_found(world, poll):
+    """Clocks differ: the commit c is older by its date than its parent, which the merged s brought into the list."""
+    log = {"m": ["c", "s"], "s": ["p"], "p": ["a"], "a": [], "c": ["p"]}
+    world.branches["main"] = [Commit(sha, START, parents=parents) for sha, parents in log.items()]
+    assert [commit.sha for commit in poll()] == ["m", "c", "p", "a"]
+    poll.commits = 3
+    assert [commit.sha for commit in poll()] == ["m", "c", "p"]
 
 
 def test_first_parents_are_found_pages_later(world, poll):
