@@ -15,7 +15,7 @@ from watchkeeper.sync.judge import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RULE_GROUP", "SCHEME", "RuleGroup", "differences", "digest", "simplified"]
+__all__ = ["RULE_GROUP", "SCHEME", "RuleGroup", "differences", "digest", "duration_text", "simplified"]
 
 JSON = dict[str, Any]
 
@@ -62,7 +62,7 @@ def simplified(data: Mapping[str, Any]) -> JSON:
         if name in ("labels", "annotations") and isinstance(kept, dict):
             kept = {str(key): _text(inner) for key, inner in kept.items()}
         elif name in _DURATIONS and (length := milliseconds(_text(kept))) is not None:
-            kept = _duration(length)
+            kept = duration_text(length)
         elif not isinstance(kept, (dict, list)):
             kept = _text(kept).strip()
         if kept and kept not in _NOTHING:
@@ -75,7 +75,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _duration(length: int) -> str:
+def duration_text(length: int) -> str:
     """Return milliseconds as people write them: `1h30m`."""
     said = ""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from watchkeeper.sync import grafana_rules
+from watchkeeper.sync.alert_groups import ALERT_GROUP, AlertGroup, from_file
 from watchkeeper.sync.apply import KINDS, apply
 from watchkeeper.sync.grafana import DELETES, READS, WRITES, connect
 from watchkeeper.sync.http import Client
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from watchkeeper.sync.objects import Change, Server, Thing
 
 __all__ = ["Made", "Remote", "Result", "applied", "boards", "planned", "remotes"]
+
+
+ALERTS_FILE = "deploy/grafana/alerting/rules.yaml"  # of the output grafana-alerts
+ALERTS_FOLDER = "watchkeeper-alerts"  # the uid, where the settings have no folder of that title
 
 
 @dataclass(frozen=True)
@@ -82,19 +88,45 @@ def remotes(
         client = Client(options.grafana_url, token_from(GRAFANA, environment), ca_file=ca_file)
         at_end(client.close)
         rights = (DELETES if deletes else WRITES) if writes else READS
-        server = connect(client, options.owner, target=made.settings.targets.grafana, rights=rights)
-        folders = tuple(made.settings.folders.values())
-        found.append(Remote(client.url, options.owner, server, KINDS, {"folder": folders, "dashboard": boards(made)}))
+        target = made.settings.targets.grafana
+        server = connect(client, options.owner, target=target, rights=rights)
+        folders = dict(made.settings.folders)
+        alerts = _alerts(made)
+        if alerts:
+            folder, groups = alerts
+            folders.setdefault(folder.uid, folder)
+        wanted: dict[str, Sequence[Thing]] = {"folder": tuple(folders.values()), "dashboard": boards(made)}
+        found.append(Remote(client.url, options.owner, server, KINDS, wanted))
+        if alerts:
+            rules = grafana_rules.connect(client, options.owner, writes=writes)
+            found.append(_one_kind(client.url, options.owner, rules, ALERT_GROUP, groups))
     if options and options.ruler_url:
         client = Client(options.ruler_url, token_from(RULER, environment, required=False), ca_file=ca_file)
         at_end(client.close)
         ruler = Ruler(client, options.owner, options.ruler_namespace, options.ruler_tenant)
-        groups = [RuleGroup(group["name"], group) for group in made.groups]
-        if any(group.uid == MARKS for group in groups):
+        named_ = [RuleGroup(group["name"], group) for group in made.groups]
+        if any(group.uid == MARKS for group in named_):
             raise Refused("exists", f"a group of rules can't be called {MARKS}: the marks of a sync have this name")
-        kinds = {RULE_GROUP.name: RULE_GROUP}
-        found.append(Remote(client.url, options.owner, ruler, kinds, {RULE_GROUP.name: groups}))
+        found.append(_one_kind(client.url, options.owner, ruler, RULE_GROUP, named_))
     return found
+
+
+def _one_kind(url: str, owner: str, server: Server, kind: Kind, wanted: Sequence[Thing]) -> Remote:
+    return Remote(url, owner, server, {kind.name: kind}, {kind.name: wanted})
+
+
+def _alerts(made: Made) -> tuple[Folder, list[AlertGroup]] | None:
+    """Return the groups of Grafana's own alert rules, where the settings choose them, and the folder they are in."""
+    chosen = made.settings.outputs.get("grafana-alerts")
+    if chosen is None:
+        return None
+    import yaml
+
+    folders = made.settings.folders.values()
+    folder = next((one for one in folders if one.title == chosen.folder and not one.parent), None)
+    folder = folder or Folder(ALERTS_FOLDER, chosen.folder)
+    document = yaml.safe_load(made.files[ALERTS_FILE])
+    return folder, from_file(document, folder.uid, made.settings.targets.grafana)
 
 
 def boards(made: Made) -> list[Dashboard]:

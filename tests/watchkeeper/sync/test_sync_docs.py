@@ -11,6 +11,7 @@ import yaml
 from watchkeeper.cli.sync import sync
 from watchkeeper.settings import load_settings
 from watchkeeper.sync.grafana import DELETES
+from watchkeeper.sync.grafana_rules import READS, WRITES
 from watchkeeper.sync.settings import Options
 
 TEXT = (Path(__file__).parents[3] / "docs/sync.md").read_text()
@@ -44,7 +45,7 @@ def test_the_commands():
 
 
 def test_all_rights_are_told():
-    assert [right for right in DELETES if f"`{right}`" not in TEXT] == []
+    assert [right for right in (*DELETES, READS[0], WRITES[0]) if f"`{right}`" not in TEXT] == []
 
 
 def test_the_workflow():
