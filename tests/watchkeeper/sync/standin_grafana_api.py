@@ -5,7 +5,6 @@ Each answer cites where it is from, in https://github.com/grafana/grafana unless
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ class LegacyApi(Store):
             # pkg/api/dashboard.go: getDashboardHelper
             return Reply(404, {"message": "Dashboard not found"})
         # pkg/api/dashboard.go: GetDashboard sets the model's version to that of the row
-        model = {**copy.deepcopy(board.spec), "uid": uid, "id": board.id, "version": board.version}
+        model = {**board.spec, "uid": uid, "id": board.id, "version": board.version}
         meta = {"folderUid": board.folder, "provisioned": board.provisioned, "version": board.version, "type": "db"}
         return Reply(200, {"dashboard": model, "meta": meta})
 

@@ -5,7 +5,6 @@ Each answer cites where it is from, in https://github.com/grafana/grafana unless
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from standin_grafana_store import DASHBOARD, FOLDER, Store, Stored, status
@@ -65,7 +64,7 @@ class ResourceApi(Store):
                 "labels": {"grafana.app/deprecatedInternalID": "7", **thing.labels},
                 "annotations": annotations,
             },
-            "spec": copy.deepcopy(thing.spec),
+            "spec": thing.spec,
         }
 
     def _list(self, request: Request) -> Reply:
@@ -184,7 +183,7 @@ class ResourceApi(Store):
         annotations = dict(given["metadata"].get("annotations", {}))
         thing.folder = annotations.pop("grafana.app/folder", "")
         thing.annotations = annotations
-        thing.spec = copy.deepcopy(given["spec"])
+        thing.spec = dict(given["spec"])
         # sql_dashboards.go: "Ignore any saved values for id/version/uid"
         for name in ("id", "uid", "version"):
             thing.spec.pop(name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,7 @@ class Store:
         """Save a dashboard as its page does: with the annotations it came with, and a message of one's own."""
         with self.lock:
             board = self.boards[uid]
+            board.spec = copy.deepcopy(board.spec)  # an answer may still be under way with the old one
             change(board.spec)
             board.title = board.spec.get("title", board.title)
             # saveDashboard in public/app/features/dashboard/api/v1.ts
