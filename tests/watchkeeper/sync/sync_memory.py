@@ -62,6 +62,7 @@ class Memory:
 
     def __init__(self, *, annotates: bool, odd: bool = False) -> None:
         self.annotates, self.odd = annotates, odd
+        self.keeps_owner = annotates  # of a dashboard without the tag
         self.records: dict[tuple[str, str], Record] = {}
         self.writes = 0
         self.fault: Callable[[], str] = lambda: ""

@@ -44,6 +44,7 @@ class Remote:
         self.grafana = grafana
         self.adapter = connect(client, owner, target=(11, 0), rights=DELETES)
         self.annotates = grafana.has_apis
+        self.keeps_owner = grafana.has_apis and grafana.keeps_annotations
         self.fault: Callable[[], str] = lambda: ""
         self.wrongs: list[str] = []
         self.allowed: set[str] = set()

@@ -197,7 +197,7 @@ class World:
             kind, uid = key
             wanted = (self.folders if kind == "folder" else self.boards).get(uid)
             edited = record.ours is not None and essence(record.thing) != essence(record.ours)
-            marked = self.server.annotates or kind == "folder" or "watchkeeper:acme" in record.thing.model["tags"]
+            marked = self.server.keeps_owner or kind == "folder" or "watchkeeper:acme" in record.thing.model["tags"]
             if edited and uid not in named:
                 self.counts["edits"] += 1
                 allowed = ("conflict",) if wanted else ("conflict", "orphan") if marked else (None,)
