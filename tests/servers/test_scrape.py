@@ -56,7 +56,7 @@ def exporter() -> Iterator[str]:
         finally:
             process.terminate()
             process.stderr.read()
-            process.wait(20)
+            process.wait(60)
 
 
 @contextlib.contextmanager
