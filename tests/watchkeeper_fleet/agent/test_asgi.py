@@ -1,5 +1,6 @@
 """The ASGI middleware on a client of a few lines: when a request is work, and what is passed on."""
 
+# ruff: noqa: ARG001 - an ASGI application takes all three of its arguments
 from __future__ import annotations
 
 import asyncio
@@ -152,8 +153,9 @@ def test_websockets_are_left_alone(meter):
     assert seen == [("websocket", "hello", False)]
 
 
-def test_ready_once_the_application_has_come_up(meter, monkeypatch):
+def test_ready_once_the_application_has_come_up(monkeypatch):
     told = []
+    monkeypatch.setenv("WATCHKEEPER_AGENT", "0")
     monkeypatch.setattr("watchkeeper_fleet.agent.ready", lambda: told.append("ready"), raising=False)
 
     async def app(scope, receive, send):
