@@ -218,11 +218,15 @@ def main(names: list[str]) -> int:
         sys.stderr.write(f"checks.py: no torch in {sys.executable}: set PYTHON to one that has it\n")
         return 2
     version, gpu = said.stdout.split()
-    checks = ON_CPU + ON_GPU
-    left_out = [] if gpu == "True" else [check.__name__ for check in ON_GPU]
+    # Here, since both import this module, which is __main__ now.
+    import inside_checks
+    import kernel_drift_checks
+
+    on_gpu = ON_GPU + inside_checks.ON_GPU + kernel_drift_checks.ON_GPU
+    left_out = [] if gpu == "True" else [check.__name__ for check in on_gpu]
     tell(torch=version, gpu=gpu == "True", left_out=left_out)
     failed = 0
-    for check in checks:
+    for check in ON_CPU + on_gpu:
         if check.__name__ in left_out or (names and check.__name__ not in names):
             continue
         start = time.monotonic()
