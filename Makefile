@@ -22,7 +22,7 @@ BIN := $(VENV)/bin
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts trunk-day systemd spool-kills spool-fuzz matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts trunk-day sync-faults systemd spool-kills spool-fuzz matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -72,6 +72,9 @@ routing-verdicts: ready ## random routings: what amtool refuses and what we do; 
 
 trunk-day: ready ## a busy repository's hours through the trunk exporter; DAY='{"busy": true, "commits": 30, "before": 30}'
 	'$(BIN)/python' tests/watchkeeper_fleet/trunk/run_day.py '$(DAY)'
+
+sync-faults: ready ## a sync whose every request goes wrong in seven ways, at Grafana's stand-ins
+	'$(BIN)/python' tests/watchkeeper/sync/run_faults.py
 
 systemd: ## the page on systemd and the unit, under a real systemd (root, network)
 	tests/systemd/run.sh
