@@ -16,7 +16,7 @@ from watchkeeper.model import Alert
 from watchkeeper.promql import ParseError, parse
 from watchkeeper.promql.threshold import Condition, ThresholdError, condition
 from watchkeeper.render.grafana_provisioning import dollars
-from watchkeeper.render.grafana_templates import NotForGrafana, rewritten
+from watchkeeper.render.grafana_templates import NotForGrafana, rewritten, unbraced
 from watchkeeper.render.rules import to_yaml
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Writer:
             uid, panel = self.made.panel_of[alert.name]
             rule |= {"dashboardUid": uid, "panelId": panel}
         annotations = {
-            name: self.text(alert, f"annotation {name}", text).replace("${", '{{ "$" }}{')
+            name: unbraced(self.text(alert, f"annotation {name}", text))
             for name, text in data.get("annotations", {}).items()
         }
         labels = {**group.get("labels", {}), **data.get("labels", {})}

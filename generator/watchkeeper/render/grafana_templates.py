@@ -6,7 +6,9 @@ Both are Go's text/template. `$labels` is the same; Grafana's `$value` is a text
 
 from __future__ import annotations
 
-from watchkeeper.ruler.template import Template, TemplateError, fields
+import re
+
+from watchkeeper.ruler.template import Template, TemplateError, fields, lexer
 
 # Go's own, and those that Grafana shares with Prometheus.
 _FUNCTIONS = frozenset(
@@ -46,6 +48,7 @@ _FUNCTIONS = frozenset(
         "toUpper",
     )
 )
+_DOLLARS = re.compile(r"(\$+)\{")
 _VALUES = ("$value", "$.Value", ".Value")
 
 
@@ -69,6 +72,7 @@ def rewritten(text: str) -> str:
         uses = fields(Template(text))
     except TemplateError:
         return text
+    _no_address_of_prometheus(text)
     parts: list[str] = []
     done = 0
     for use in uses:
@@ -85,3 +89,36 @@ def rewritten(text: str) -> str:
             parts += text[done : use.position], "$values.B.Value"
             done = use.end
     return "".join((*parts, text[done:]))
+
+
+def unbraced(text: str) -> str:
+    """Return a template that says the same without `${`, where Grafana would put in the environment."""
+    parts: list[str] = []
+    done = 0
+    for kind, item, position in lexer.tokens_of(text):
+        end = position + len(item)
+        if kind in (lexer.STRING, lexer.RAW_STRING) and "${" in item:
+            parts += text[done:position], _without_brace(item)
+            done = end
+        elif kind is lexer.TEXT:
+            # With the brace behind it, which may open an action.
+            parts += text[done:position], _DOLLARS.sub(r'{{ "\1" }}{', text[position : end + 1])
+            done = min(end + 1, len(text))
+    return "".join((*parts, text[done:]))
+
+
+def _without_brace(string: str) -> str:
+    """Return a string of Go with another way to write the brace."""
+    if string[0] == "`":  # has no other way
+        inner = string[1:-1].replace("\\", "\\\\").replace('"', '\\"').replace("\r", "").replace("\n", "\\n")
+        string = f'"{inner}"'
+    return string.replace("${", "$\\x7b")
+
+
+def _no_address_of_prometheus(text: str) -> None:
+    before = ""
+    for kind, item, _ in lexer.tokens_of(text):
+        is_field = kind is lexer.FIELD and item == ".ExternalURL" and (before == "$" or not before.startswith("$"))
+        if is_field or (kind is lexer.VARIABLE and item == "$externalURL"):
+            raise NotForGrafana(f"it has no {item}", "write {{ externalURL }}, which is Grafana's own")
+        before = item if kind in (lexer.VARIABLE, lexer.FIELD) else ""

@@ -12,7 +12,8 @@ from watchkeeper.building import build
 from watchkeeper.promql import parse
 from watchkeeper.promql.threshold import condition
 from watchkeeper.render.grafana_alerts import PATH
-from watchkeeper.render.grafana_templates import NotForGrafana, rewritten
+from watchkeeper.render.grafana_templates import NotForGrafana, rewritten, unbraced
+from watchkeeper.ruler.template import Template
 from watchkeeper.settings import SettingsError, Targets, load_settings
 
 API_SCHEMA = Path(__file__).parents[4] / "shared" / "schemas" / "foundation-sdk" / "alerting.json"
@@ -133,11 +134,29 @@ def test_dollars_are_escaped_where_grafana_puts_in_the_environment(tmp_path):
         ("{{ if gt $value 5.0 }}much{{ end }}", "{{ if gt $values.B.Value 5.0 }}much{{ end }}"),
         ('{{ printf "%.2f" $value }}', '{{ printf "%.2f" $values.B.Value }}'),
         ("$value", "$value"),
+        ("{{ $labels.ExternalURL }}", "{{ $labels.ExternalURL }}"),
         ("{{ open", "{{ open"),
     ],
 )
 def test_templates_are_rewritten(text, written):
     assert rewritten(text) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no template, ${HOME}",
+        "costs ${{ $value }} of ${HOME}",
+        "$${{- $value -}} ${HOME} {{- $value }}",
+        '{{ reReplaceAll "(.*)-(.*)" "${2}\\t\\"${1}" $labels.a }}',
+        '{{ $labels.a | reReplaceAll `(\\w+)-(.*)` `${2}"\\s${1}\n` }} ${HOME}',
+        '{{ printf "%s" "}}${a}" }}{{/* ${comment} */}}$',
+    ],
+)
+def test_braces_behind_dollars_are_written_otherwise(text):
+    written = unbraced(text)
+    assert "${" not in written.replace("{{/* ${comment} */}}", "")
+    assert Template(written).render({"a": "left-right"}, 5.0) == Template(text).render({"a": "left-right"}, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +166,9 @@ def test_templates_are_rewritten(text, written):
         ("{{ $value | parseDuration }}", "it has no function parseDuration"),
         ("{{ $externalLabels.cluster }}", "no external labels"),
         ("{{ $v := $value }}{{ $v }}", "by its name"),
+        ("{{ $externalURL }}/x", r"no \$externalURL"),
+        ("{{ .ExternalURL }}/x", r"no \.ExternalURL"),
+        ("{{ with $labels }}{{ $.ExternalURL }}{{ end }}", r"no \.ExternalURL"),
     ],
 )
 def test_what_grafana_can_not_say(text, words):
