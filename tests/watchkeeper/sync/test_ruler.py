@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from ruler_sequences import run as run_sequences
 from standin_ruler import TOKEN, Reply, Ruler
 from standin_server import Fault, login_page
 
@@ -189,3 +190,7 @@ def test_a_wrong_token(ruler, client):
     ruler.token = "another"
     with pytest.raises(Refused, match="is the token right"):
         changes(client, group())
+
+
+def test_random_sequences(ruler):
+    assert run_sequences(ruler, range(25)) == []
