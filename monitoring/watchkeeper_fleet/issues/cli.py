@@ -107,7 +107,7 @@ def issue_receiver(
 
     gc.enable()  # other verbs end before there is anything to collect
     host, port = address(listen, PORT)
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo, re.ASCII):
+    if not re.fullmatch(r"(?!\.\.?/)[\w.-]+/(?!\.\.?$)[\w.-]+", repo, re.ASCII):
         raise click.BadParameter(f"{repo} is no OWNER/NAME such as pytorch/pytorch", param_hint="--repo")
     try:
         zone = zoneinfo.ZoneInfo(timezone)

@@ -72,7 +72,8 @@ class Tracker:
     def _handle(self, notification: Notification) -> list[Trouble]:
         now = self._clock()
         try:
-            issues = self._repository.issues(now - self._rules.reopen - CLOCKS)
+            # Those opened in the last hour count, closed or not.
+            issues = self._repository.issues(now - max(self._rules.reopen, HOUR) - CLOCKS)
         except Trouble as trouble:
             return [trouble]
         storm = Storm(issues)

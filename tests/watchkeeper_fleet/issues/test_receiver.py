@@ -149,6 +149,7 @@ def test_options(api):
     [
         ([], "Missing option '--repo'"),
         (["--repo", "pytorch"], "pytorch is no OWNER/NAME"),
+        (["--repo", "pytorch/.."], "pytorch/.. is no OWNER/NAME"),
         (["--repo", "o/r", "--label", "Team:{team}"], "one has to be the same for all alerts"),
         (["--repo", "o/r", "--label", "a,b"], "a,b is no label"),
         (["--repo", "o/r", "--timezone", "PST8"], "PST8 is no time zone"),

@@ -280,6 +280,19 @@ def test_a_storm_is_one_issue(world):
     assert "held:" not in storm["body"]
 
 
+def test_issues_that_were_closed_within_the_hour_count_too(world):
+    world.restart(most=1, reopen=0.0)
+    world.tell(alert(1))
+    world.now += 600
+    world.tell(alert(1, firing=False))
+    for after, issues in ((2400, 2), (1200, 3)):  # 50 minutes after the first: its summary; 70: one of its own
+        world.now += after
+        world.restart()
+        world.tell(alert(1, since=world.now))
+        assert len(world.api.issues) == issues
+    assert world.api.issues[102]["state"] == "closed"
+
+
 def test_the_summary_has_room(world):
     world.restart(most=1)
     assert world.tell(*(alert(n, summary="*" * 500) for n in range(1, 400))) == []
