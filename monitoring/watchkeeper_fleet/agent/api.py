@@ -72,6 +72,6 @@ def loader(source: Any) -> Loader:
     The loop's waiting for batches is counted, and how much of it the GPU stood idle; the time from asking for a batch
     to the end of the step with it counts as offered work. It can be gone over as often as what it wraps.
     """
-    from watchkeeper_fleet.agent.feeding import Loader
+    from watchkeeper_fleet.agent.feeding import Feed, Loader
 
-    return Loader(source)
+    return Feed(source) if hasattr(type(source), "__next__") else Loader(source)

@@ -35,18 +35,27 @@ if TYPE_CHECKING:
 WINDOW = 1000
 MOST_WINDOW = 1_000_000  # counts are exact in 32 bits up to 16 million
 MOST_STREAMS = 32
+MOST_NAMES = 16  # five fields each, and 500 fit in a spool file
 LONGEST_NAME = 100
+
+_NAMES: set[str] = set()  # those that this process has
 
 
 def drift(name: str, reference: Reference, window: int = WINDOW, *, registry: Registry = REGISTRY) -> Drift:
     """Return what compares embeddings with a reference, as soon as there are `window` of them, again and again.
 
-    `name` is the label `embedding`. A window under 1,000 is no case for the alert EmbeddingDrift. `registry` is where
-    the figures are kept, for tests.
+    `name` is the label `embedding`; beyond 16 names no figures are published, and each is a fault. A window
+    under 1,000 is no case for the alert EmbeddingDrift. `registry` is where the figures are kept, for tests.
     """
     if not isinstance(reference, Reference):
         raise TypeError(f"drift() wants what agent.reference.load() returns, not {type(reference).__name__}")
-    return Drift(cleaned(name)[:LONGEST_NAME], reference, min(max(int(window), 1), MOST_WINDOW), registry)
+    label = cleaned(name)[:LONGEST_NAME]
+    if label not in _NAMES and len(_NAMES) >= MOST_NAMES:
+        registry.faults += 1
+        registry = Registry()  # that nobody publishes
+    else:
+        _NAMES.add(label)
+    return Drift(label, reference, min(max(int(window), 1), MOST_WINDOW), registry)
 
 
 def stability_index(expected: Sequence[float], found: Sequence[float]) -> float:

@@ -43,7 +43,22 @@ class Loader:
         setattr(self._source, name, value)
 
     def __reduce__(self) -> tuple[type[Loader], tuple[Any]]:
-        return Loader, (self._source,)
+        return type(self), (self._source,)
+
+
+class Feed(Loader):
+    """Of an iterator, which gives its next batch without a loop too."""
+
+    __slots__ = ("_pass",)
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        object.__setattr__(self, "_pass", None)  # none yet: to make one is a wait
+
+    def __next__(self) -> Any:
+        if self._pass is None:
+            object.__setattr__(self, "_pass", Pass(self._source))
+        return next(self._pass)
 
 
 class Pass:
@@ -53,25 +68,25 @@ class Pass:
 
     def __init__(self, source: Any) -> None:
         self._iterator: Any = None
-        self._ask()
+        lane = self._ask()
         try:
             self._iterator = iter(source)
         finally:
-            self._answer(batch=False)
+            self._answer(lane, batch=False)
         self._own = self._iterator is not source
 
     def __iter__(self) -> Pass:
         return self
 
     def __next__(self) -> Any:
-        self._ask()
+        lane = self._ask()  # kept here, since threads may share a pass
         batch = False
         try:
             found = next(self._iterator)
             batch = True
             return found
         finally:
-            self._answer(batch=batch)
+            self._answer(lane, batch=batch)
 
     def __length_hint__(self) -> int:
         hint = getattr(self._iterator, "__length_hint__", None)
@@ -93,8 +108,8 @@ class Pass:
         if lane is not None:
             lane.leave(self)
 
-    def _ask(self) -> None:
-        self._lane: Lane | None = None
+    def _ask(self) -> Lane | None:
+        lane = None
         try:
             if REGISTRY.wakers:
                 REGISTRY.wake()
@@ -104,10 +119,11 @@ class Pass:
             lane.ask(self)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
+        return lane
 
-    def _answer(self, *, batch: bool) -> None:
+    def _answer(self, lane: Lane | None, *, batch: bool) -> None:
         try:
-            if self._lane is not None:
-                self._lane.answer(self, batch=batch)
+            if lane is not None:
+                lane.answer(self, batch=batch)
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1

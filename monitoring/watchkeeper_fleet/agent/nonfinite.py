@@ -82,26 +82,26 @@ def nonfinite(tensors: list[Any], function: str, tallies: Tallies | None) -> boo
     # The check would become part of what is traced. torch.jit is on its way out.
     if getattr(torch.jit, "is_tracing", bool)():
         return False
-    groups = _groups(tensors, torch.strided)
-    if not groups:
-        return False
     with torch.no_grad():
-        return _look(groups, function, tallies, torch)
+        groups = _groups(tensors, torch)
+        return bool(groups) and _look(groups, function, tallies, torch)
 
 
-def _groups(tensors: list[Any], strided: Any) -> dict[Any, dict[Any, list[Any]]]:
+def _groups(tensors: list[Any], torch: Any) -> dict[Any, dict[Any, list[Any]]]:
     """Return what can be looked at, by device and type, which one kernel must share."""
     groups: dict[Any, dict[Any, list[Any]]] = {}
     for tensor in tensors:
         # A sharded tensor: an operation on the whole of it would talk to the other ranks.
         local = getattr(tensor, "_local_tensor", tensor)
         kind = local.dtype
-        if not (kind.is_floating_point or kind.is_complex) or local.layout is not strided or local.is_nested:
+        if not (kind.is_floating_point or kind.is_complex) or local.layout is not torch.strided or local.is_nested:
             continue
         device = local.device
         # There is no norm of floats of 8 bits, and none of nothing.
         if device.type in ("cpu", "cuda") and local.numel() and local.element_size() > 1:
-            groups.setdefault(device, {}).setdefault(kind, []).append(local)
+            if kind.is_complex:  # the magnitude of two great parts is infinite
+                local = torch.view_as_real(local.resolve_conj())
+            groups.setdefault(device, {}).setdefault(local.dtype, []).append(local)
     return groups
 
 

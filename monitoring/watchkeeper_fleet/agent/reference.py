@@ -33,6 +33,7 @@ VERSION = 1
 MOST_BYTES = 64 << 20
 MOST_BINS = MOST_PROJECTIONS = 100
 MOST_DIMENSIONS = 1 << 20
+MOST_WHOLE = 1 << 53  # no number of these files comes near; some are too great for a float
 SAMPLES_A_BIN = 10  # with fewer, the index of the reference itself is noise
 CHUNK = 4096  # embeddings projected at a time
 
@@ -86,7 +87,13 @@ def _whole(value: object) -> bool:
 
 
 def _finite(values: Sequence[object]) -> bool:
-    return all(type(value) in (int, float) and math.isfinite(value) for value in values)  # type: ignore[arg-type] # it is a number by then
+    return all(map(_number, values))
+
+
+def _number(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and type(value) is int and abs(value) < MOST_WHOLE
 
 
 def _rising(edges: Sequence[float]) -> bool:
@@ -121,6 +128,9 @@ def measured(embeddings: Any, bins: int = 10, projections: int = 8, seed: int = 
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(embeddings, torch.Tensor):
         raise TypeError(f"a reference is made of a tensor of embeddings, not of {type(embeddings).__name__}")
+    if embeddings.is_nested or embeddings.layout is not torch.strided or embeddings.device.type == "meta":
+        kind = "nested" if embeddings.is_nested else f"{embeddings.layout} on {embeddings.device}"
+        raise ValueError(f"a reference is made of a plain tensor of embeddings, not of one that is {kind}")
     if embeddings.dim() != 2 or not embeddings.is_floating_point() or not embeddings.numel():
         shape, kind = tuple(embeddings.shape), embeddings.dtype
         raise ValueError(f"a reference is made of floats of shape [samples, dimension], not of {kind} of shape {shape}")

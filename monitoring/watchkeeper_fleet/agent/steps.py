@@ -70,10 +70,11 @@ class Clock:
 class Lane:
     """What one thread does for one GPU, or on the CPU where `gpu` is empty."""
 
-    __slots__ = ("_batch", "_source", "ended", "fed", "gpu", "ring", "wait", "wall")
+    __slots__ = ("_batch", "_source", "ended", "fed", "gpu", "ring", "thread", "wait", "wall")
 
-    def __init__(self, gpu: str) -> None:
+    def __init__(self, gpu: str, thread: int) -> None:
         self.gpu = gpu
+        self.thread = thread
         self.wall = Clock()
         self.wait = Clock()
         self.ended = 0.0  # when a step or a wait last did
@@ -139,7 +140,7 @@ class Meter:
         try:
             return self._lanes[key]
         except KeyError:
-            return self._lanes.setdefault(key, Lane("" if gpu is None else str(int(gpu))))
+            return self._lanes.setdefault(key, Lane("" if gpu is None else str(int(gpu)), key[0]))
 
     def compute(self) -> None:
         """Publish the sums by GPU, none of which ever falls: another thread may be ahead of what it tells."""
@@ -191,26 +192,29 @@ os.register_at_fork(after_in_child=METER.reset)
 class Step:
     """What to put around a step: the process is at work in it, and has made progress when it ends.
 
-    Steps may be nested, and run in several threads. Their time is counted for a device of torch, the current one by
-    default. At the end, once a second, the allocator's statistics and the device's free memory are read on this thread.
+    Steps may be nested, and run in several threads, also one object of this kind. Their time is counted for a device of
+    torch, the current one by default. At the end, once a second, the allocator's statistics and the device's free
+    memory are read on this thread.
     """
 
-    __slots__ = ("_gpu", "_lane")
+    __slots__ = ("_entered", "_gpu")
 
     def __init__(self, gpu: int | None = None) -> None:
         self._gpu = gpu
-        self._lane: Lane | None = None
+        self._entered: list[tuple[Lane, object]] = []  # one, unless it is nested in itself or shared by threads
 
     def __enter__(self) -> None:
         try:
             if REGISTRY.wakers:
                 REGISTRY.wake()
-            self._lane = lane = METER.lane(self._gpu)
+            lane = METER.lane(self._gpu)
+            piece = object()
             now = perf_counter()
             if lane.fed:
-                lane.begin(self, now)
+                lane.begin(piece, now)
             else:
-                lane.wall.begin(self, now)
+                lane.wall.begin(piece, now)
+            self._entered.append((lane, piece))
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
         if BEGIN:
@@ -218,10 +222,10 @@ class Step:
 
     def __exit__(self, *_: object) -> None:
         try:
-            lane = self._lane
-            if lane is not None:
+            if self._entered:
+                lane, piece = self._left()
                 lane.ended = now = perf_counter()
-                lane.wall.end(self, now)
+                lane.wall.end(piece, now)
             if END:
                 run(END)
             recorder = lifecycle.STATE.recorder
@@ -229,3 +233,12 @@ class Step:
                 recorder.boundary()
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
+
+    def _left(self) -> tuple[Lane, object]:
+        """Take out what this thread entered last; where it entered nothing, it ends what another thread did."""
+        left = last = self._entered[-1]
+        thread = get_ident()
+        if last[0].thread != thread:
+            left = next((one for one in reversed(self._entered) if one[0].thread == thread), last)
+        self._entered.remove(left)
+        return left

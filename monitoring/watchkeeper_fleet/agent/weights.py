@@ -6,7 +6,9 @@ between steps, on their own thread: within one, FSDP and others put tensors of o
 
 from __future__ import annotations
 
+import os
 import weakref
+from _thread import allocate_lock
 from time import monotonic, perf_counter
 
 from watchkeeper_fleet.agent import lifecycle
@@ -23,6 +25,11 @@ MOST_MODELS = 16
 SHARE = 0.002  # of the time, at most; to look at 1,000 parameters takes 3 ms
 _DEEPEST = 4  # tensors that are made of tensors
 
+# Of torch's own quantized layers: no tensors, and how large they are they do not tell.
+PACKED = ("_packed_params", "_packed_weight", "param")
+# What adapters and buffers of a model in floats are not of.
+QUANTIZED = ("int8", "uint8", "qint", "quint", "int4", "uint4", "float8", "float4", "packed")
+
 _PLAIN: set[type] = set()  # kinds of tensors that are made of none, parameters among them
 _NAMES: dict[Any, str] = {}  # of types
 
@@ -37,7 +44,7 @@ class Model:
 
     def __init__(self, model: Any, every: float) -> None:
         self.of = weakref.ref(model)
-        self.every = max(float(every), 1.0)
+        self.every = max(1.0, float(every))  # in this order not a number is 1
         self.due = 0.0
         self._changing = False
         self._types, self.sizes = described(model)
@@ -54,13 +61,14 @@ class Model:
 class Weights:
     """The models of this process."""
 
-    __slots__ = ("_due", "_models", "_names", "_registry")
+    __slots__ = ("_due", "_looking", "_models", "_names", "_registry")
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
         self._registry = registry
         self._models: list[Model] = []
         self._names: set[str] = set()
         self._due = 0.0
+        self._looking = allocate_lock()  # only ever tried: two threads that look at once would count a change twice
 
     def add(self, model: Any, every: float) -> None:
         """Watch a model; nothing where it is watched already, or where there are too many."""
@@ -76,16 +84,30 @@ class Weights:
         now = monotonic()
         if now < self._due or not lifecycle.STATE.on or METER.within_a_step():
             return
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look(now)
+            finally:
+                self._looking.release()
+
+    def _look(self, now: float) -> None:
         for watched in self._models:
             model = watched.of()
             if model is not None and now >= watched.due:
                 begun = perf_counter()
-                if watched.look(model):
-                    self._registry.counter(DTYPE_CHANGES).add(1.0)
+                try:
+                    if watched.look(model):
+                        self._registry.counter(DTYPE_CHANGES).add(1.0)
+                except Exception:  # noqa: BLE001 - a model that can't be looked at leaves the others
+                    self._registry.faults += 1
                 watched.due = now + max(watched.every, (perf_counter() - begun) / SHARE)
         self._models = [one for one in self._models if one.of() is not None]
         self._due = min((one.due for one in self._models), default=now + 1.0)
         self._publish()
+
+    def forked(self) -> None:
+        """Begin anew in a child, whose parent may have been looking."""
+        self._looking = allocate_lock()
 
     def _publish(self) -> None:
         sums = dict.fromkeys(self._names, 0.0)
@@ -121,9 +143,9 @@ def described(model: Any) -> tuple[Types, dict[str, float]]:
                     seen.add(id(tensor))
                     for one, size in parts:
                         sizes[one] = sizes.get(one, 0.0) + size
-        packed = module.__dict__.get("_packed_params")
-        if packed is not None:  # of torch's own quantized layers: no tensor, and how large it is it does not tell
-            own["_packed_params"] = (_name(getattr(module, "dtype", "packed")), False, False)
+        for name in PACKED:
+            if module.__dict__.get(name) is not None:
+                own[name] = (_name(getattr(module, "dtype", "packed")), False, False)
         if own:
             types[path] = own
         todo += [(f"{path}.{name}", part) for name, part in list(inside.items()) if part is not None]
@@ -160,6 +182,7 @@ def _name(kind: Any) -> str:
 def changed(old: Types, new: Types) -> bool:
     """Whether a parameter has another type than before, or made room for tensors of another type in its module."""
     fresh = [path for path in new if path not in old]
+    quantized = any(_quantized(kind) for path in fresh for kind, _, _ in new[path].values())
     for path, before in old.items():
         after = new.get(path, {})
         if after == before:
@@ -178,10 +201,28 @@ def changed(old: Types, new: Types) -> bool:
             below = {kind for tensors in inside for kind, _, _ in tensors}
             if here - lost or (below and not below & lost):
                 return True
+            # Or of what the module was a part of, where that has been replaced as a whole.
+            if quantized and path not in new and not inside and any(map(_quantized, _around(path, new, fresh) - lost)):
+                return True
     return False
 
 
+def _around(path: str, new: Types, fresh: list[str]) -> set[str]:
+    """Return the types of what is fresh in the nearest part of the model that a module was in."""
+    while path:
+        path = path.rpartition(".")[0]
+        found = {kind for one in fresh if one.startswith(f"{path}.") for kind, _, _ in new[one].values()}
+        if found:
+            return found
+    return set()
+
+
+def _quantized(kind: str) -> bool:
+    return any(part.startswith(QUANTIZED) for part in kind.split("+"))
+
+
 WEIGHTS = Weights()
+os.register_at_fork(after_in_child=WEIGHTS.forked)
 
 
 def watch_weights(model: Any, every: float = 1.0) -> None:

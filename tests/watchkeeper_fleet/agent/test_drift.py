@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from watchkeeper_fleet.agent import reference
-from watchkeeper_fleet.agent.embedding_drift import drift, stability_index
+from watchkeeper_fleet.agent import embedding_drift, reference
+from watchkeeper_fleet.agent.embedding_drift import MOST_NAMES, drift, stability_index
 from watchkeeper_fleet.agent.registry import Registry
 from watchkeeper_fleet.alerts.inference import DRIFT
 from watchkeeper_fleet.metrics.agent import (
@@ -278,6 +278,18 @@ def test_names_are_labels(watched):
     ]
     assert len(name) == 100
     assert "\n" not in name
+
+
+def test_names_are_bounded(watched, monkeypatch):
+    monkeypatch.setattr(embedding_drift, "_NAMES", set())
+    registry = Registry()
+    for number in range(1000):
+        drift(f"user {number}", watched.reference, 10, registry=registry).add(watched.normal(10))
+    shown = {cell.labels["embedding"] for cell in registry._order}
+    assert shown == {f"user {number}" for number in range(MOST_NAMES)}
+    assert registry.faults == 1000 - MOST_NAMES
+    drift("user 0", watched.reference, 20, registry=registry).add(watched.normal(20))
+    assert registry.gauge(EMBEDDING_SAMPLES, embedding="user 0").value == 20
 
 
 def test_several_threads(watched):

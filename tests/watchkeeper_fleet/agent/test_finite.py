@@ -46,6 +46,18 @@ def test_anything_that_holds_some(watched, bad):
     assert watched.counter("x").sum() == 4
 
 
+@pytest.mark.parametrize("kind", [torch.complex64, torch.complex128], ids=str)
+def test_a_complex_number_is_as_finite_as_its_parts(watched, kind):
+    great = torch.full((3, 2), torch.finfo(kind).max, dtype=kind.to_real())
+    for x in (great, -great):
+        agent.watch_finite(torch.view_as_complex(x), name="x")
+        agent.watch_finite(torch.view_as_complex(x).conj(), name="x")
+    assert watched.counter("x").sum() == 0
+    for bad in (complex(0, math.nan), complex(-math.inf, 1)):
+        agent.watch_finite(torch.tensor([1, bad], dtype=kind), name="x")
+    assert watched.counter("x").sum() == 2
+
+
 def test_gradients_flow_through(watched):
     weight = torch.ones(3, requires_grad=True)
     (agent.watch_finite(weight * 2, name="hidden") ** 2).sum().backward()

@@ -104,8 +104,11 @@ def test_many_equal_embeddings_have_no_edge_on_them():
         (lambda: normal(samples=99), ValueError, "99 finite embeddings are too few for 10 bins: .* wants 100 or more"),
         (lambda: normal() * math.nan, ValueError, "0 finite embeddings are too few"),
         (lambda: normal() * 0, ValueError, "all embeddings are zero"),
+        (lambda: normal().to_sparse(), ValueError, "plain tensor"),
+        (lambda: normal().to("meta"), ValueError, "plain tensor"),
+        (lambda: torch.nested.nested_tensor([*normal()], layout=torch.jagged), ValueError, "plain tensor"),
     ],
-    ids=["list", "one", "integers", "none", "few", "nan", "zero"],
+    ids=["list", "one", "integers", "none", "few", "nan", "zero", "sparse", "meta", "nested"],
 )
 def test_what_is_refused(tmp_path, make, error, says):
     with pytest.raises(error, match=says) as caught:
@@ -145,6 +148,8 @@ def changed(found, path, value):
         (["samples"], -1, "samples"),
         (["mean_norm"], 0, "mean_norm"),
         (["mean_norm"], math.nan, "mean_norm"),
+        (["mean_norm"], 10**400, "mean_norm"),
+        (["centroid", 3], -(10**400), "centroid"),
         (["centroid"], [], "centroid is missing"),
         (["centroid"], None, "centroid is missing"),
         (["centroid", 3], "1", "centroid"),

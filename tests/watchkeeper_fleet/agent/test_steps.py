@@ -12,6 +12,7 @@ from operator import length_hint
 
 import pytest
 
+from watchkeeper_fleet import agent
 from watchkeeper_fleet.agent import steps
 from watchkeeper_fleet.agent.feeding import Loader
 from watchkeeper_fleet.agent.registry import REGISTRY, Registry
@@ -229,6 +230,89 @@ def test_steps_that_interleave_as_tasks_do(meter, clock):
     assert told(meter) == {"gpu_step_wall": 3}
 
 
+def elsewhere(function):
+    """Call a function in a thread of its own, to its end."""
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+def test_one_step_object_within_itself(meter, clock):
+    step = Step()
+    with step:
+        clock.sleep(1)
+        with step:
+            clock.sleep(1)
+        clock.sleep(1)
+    clock.sleep(100)
+    assert told(meter) == {"gpu_step_wall": 3}
+    assert not meter.progress()[0]
+
+
+def test_one_step_object_in_two_threads(meter, clock):
+    """As a server has it that makes one for all of its requests; each thread ends what it began itself."""
+    step = Step()
+    entered, left = threading.Event(), threading.Event()
+
+    def other():
+        with step:
+            entered.set()
+            assert left.wait(60)
+
+    thread = threading.Thread(target=other)
+    with step:
+        thread.start()
+        assert entered.wait(60)
+        clock.sleep(1)
+    assert [lane.wall.running() for lane in meter._lanes.values()] == [False, True]
+    clock.sleep(1)
+    left.set()
+    thread.join()
+    clock.sleep(100)
+    assert told(meter) == {"gpu_step_wall": 3}
+    assert not meter.progress()[0]
+
+
+def test_one_pass_in_two_threads(meter, clock):
+    """Both wait in it at once, as where workers take their batches from one iterator."""
+    asked, there = threading.Event(), threading.Event()
+
+    class Source:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if not asked.is_set():
+                asked.set()
+                assert there.wait(60)
+            clock.sleep(1)
+            return 1
+
+    batches = iter(Loader(Source()))
+    thread = threading.Thread(target=next, args=(batches,))
+    thread.start()
+    assert asked.wait(60)
+    next(batches)
+    there.set()
+    thread.join()
+    clock.sleep(100)
+    assert not meter.progress()[0]
+    assert told(meter)["gpu_data_wait"] == 3  # 2 of the one that waited for the other, and 1
+
+
+def test_a_step_that_a_generator_is_closed_in(meter, clock):
+    def served():
+        with Step():
+            yield
+
+    stream = served()
+    next(stream)
+    clock.sleep(2)
+    elsewhere(stream.close)
+    clock.sleep(100)
+    assert told(meter) == {"gpu_step_wall": 2}
+
+
 def test_a_gpu_that_is_none_is_a_fault_and_no_error():
     before = REGISTRY.faults
     with Step("the first one"):
@@ -271,6 +355,16 @@ class TestLoader:
         assert [list(loader), list(loader)] == [[0, 1, 2]] * 2
         assert list(zip(loader, loader, strict=True)) == [(0, 0), (1, 1), (2, 2)]
         assert len(source.ended) == 4
+
+    def test_an_iterator_remains_one(self):
+        batches = agent.loader(iter([1, 2, 3, 4]))
+        assert next(batches) == 1
+        assert next(batches) == 2
+        assert list(batches) == [3, 4]
+        assert next(batches, None) is None
+        assert next(copy.copy(agent.loader(iter([1])))) == 1
+        with pytest.raises(TypeError, match="not an iterator"):
+            next(agent.loader([1]))
 
     def test_a_source_without_a_length(self):
         loader = Loader(iter(range(3)))

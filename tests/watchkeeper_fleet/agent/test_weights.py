@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import warnings
 
 import pytest
 
@@ -14,6 +15,7 @@ from watchkeeper_fleet.metrics.agent import DTYPE_CHANGES, PARAMETER_BYTES
 
 torch = pytest.importorskip("torch", reason="torch is not here")
 nn = torch.nn
+prune = pytest.importorskip("torch.nn.utils.prune", reason="torch is not here")
 
 
 def model():
@@ -84,6 +86,28 @@ def packed(one):
     one[0] = Packed8()
 
 
+class Holder(nn.Module):
+    """A layer that is in a part of the model's own kind."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+
+def dynamically(one):
+    """As torch itself has it: no parameter remains of the layers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is on its way out
+        quantize = torch.ao.quantization.quantize_dynamic
+        quantize(one, {nn.Linear}, dtype=torch.qint8, inplace=True)
+    assert not any(isinstance(layer, nn.Linear) for layer in one.modules())
+
+
+def a_part_of_it(one):
+    """The whole of a part is replaced, by one of another structure."""
+    one[2] = Holder(Holder(Quantized()))
+
+
 def all_of_it(one):
     one.half()
 
@@ -92,7 +116,9 @@ def name_of(function):
     return function.__name__
 
 
-@pytest.mark.parametrize("change", [to_int8, in_place, a_layer, packed, all_of_it], ids=name_of)
+@pytest.mark.parametrize(
+    "change", [to_int8, in_place, a_layer, packed, dynamically, a_part_of_it, all_of_it], ids=name_of
+)
 def test_changes_of_types(change):
     assert differs(model(), change)
 
@@ -103,6 +129,18 @@ def adapters(one):
     one[0] = nn.Module()
     one[0].base_layer = inner
     one[0].lora = nn.Linear(8, 2, dtype=torch.bfloat16)
+
+
+def pruned(one):
+    prune.l1_unstructured(one[0], "weight", 0.5)
+
+
+def normed(one):
+    torch.nn.utils.parametrizations.weight_norm(one[0])
+
+
+def another_part(one):
+    one[2] = Holder(nn.Linear(8, 4))
 
 
 def other_values(one):
@@ -126,7 +164,20 @@ def another_shape(one):
     one[2][0] = nn.Linear(8, 40)
 
 
-@pytest.mark.parametrize("change", [adapters, other_values, a_cache, a_buffer, one_less, another_shape], ids=name_of)
+NO_CHANGES = [
+    adapters,
+    pruned,
+    normed,
+    another_part,
+    other_values,
+    a_cache,
+    a_buffer,
+    one_less,
+    another_shape,
+]
+
+
+@pytest.mark.parametrize("change", NO_CHANGES, ids=name_of)
 def test_what_is_no_change_of_types(change):
     assert not differs(model(), change)
 
@@ -218,6 +269,60 @@ def test_a_swap_that_takes_longer_than_a_look_is_one(watch):
     watch.step()
     assert watch.changes() == 2
     assert watch.bytes_of("float16") == 0
+
+
+def test_another_adapter_in_place_of_one():
+    """As a server changes them, by names."""
+    one = nn.ModuleDict({"layer": nn.Linear(8, 8), "adapters": nn.ModuleDict({"a": nn.Linear(8, 2)})})
+
+    def change(one):
+        del one["adapters"]["a"]
+        one["adapters"]["b"] = nn.Linear(8, 2, dtype=torch.bfloat16)
+
+    assert not differs(one, change)
+
+
+def test_a_layer_within_a_part_that_is_replaced():
+    one = nn.ModuleList([Holder(nn.Linear(8, 8)), nn.Linear(8, 8)])
+
+    def change(one):
+        one[0] = Packed8()
+
+    assert differs(one, change)
+
+
+def test_threads_that_end_their_steps_at_once_count_a_change_once(watch, monkeypatch):
+    one = model()
+    watch.weights.add(one, 1.0)
+    to_int8(one)
+    looks = []
+
+    def look(model):
+        looks.append(watch.now)
+        thread = threading.Thread(target=watch.weights.between_steps)
+        thread.start()
+        thread.join()
+        return described(model)
+
+    monkeypatch.setattr(weights, "described", look)
+    watch.step()
+    assert watch.changes() == 1
+    assert len(looks) == 1
+    watch.weights.forked()
+    watch.step()
+    assert len(looks) == 2
+
+
+def test_a_model_that_can_not_be_looked_at_is_no_matter_to_the_others(watch):
+    broken, fine = model(), model()
+    watch.weights.add(broken, 1.0)
+    watch.weights.add(fine, 1.0)
+    del broken._parameters
+    to_int8(fine)
+    watch.step()
+    assert (watch.changes(), watch.registry.faults) == (1, 1)
+    watch.step(0.5)  # nor is it looked at with every step
+    assert watch.registry.faults == 1
 
 
 def test_it_looks_no_more_often_than_it_was_told(watch, monkeypatch):
