@@ -113,7 +113,7 @@ def apply(*, dry_run: bool, audit: str | None, **options: Any) -> None:
 @sync.command(epilog=_STATUS.format("a server differs from the definitions"))
 @_shared
 def drift(**options: Any) -> None:
-    """Fail where a server differs from the definitions: edited, missing, or left behind."""
+    """Fail where a server differs from the definitions."""
     results = _planned(**options)
     _tell(results, options["form"])
     sys.exit(1 if any(result.drifted for result in results) else 0)
@@ -226,5 +226,5 @@ def _tell(results: Sequence[Result], form: str) -> None:
 
 
 def _refused(error: Exception) -> NoReturn:
-    click.echo(f"{error}: nothing was written", err=True)
+    click.echo(f"{error}; nothing was written", err=True)
     sys.exit(_FAILED)

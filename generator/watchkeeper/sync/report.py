@@ -23,6 +23,7 @@ LONGEST = 60_000  # characters: GitHub takes comments of 65,536
 _SIGNS = {
     "created": "+", "changed": "~", "moved": ">", "adopted": "=", "deleted": "-", "conflict": "!", "orphan": "?",
 }  # fmt: skip
+_SPECIAL = frozenset("\\`*_[]()#|~<>&@!:")  # numbers in place of these are no structure, in Markdown and HTML alike
 
 
 def summary(changes: Iterable[Change]) -> str:
@@ -112,19 +113,19 @@ def _parts(result: Result) -> Iterator[str]:
     came = _came(result)
     for change in _told(result.changes):
         sign = "⚠️ " if change.action == "conflict" else ""
-        line = f"{sign}{_with(change, came)}: {_named(change)}"
+        line = f"{sign}{change.action}: {_escaped(_named(change))}"
+        came_ = _with(change, came).removeprefix(change.action).removeprefix(": ")
+        line += f": {_escaped(came_)}" if came_ else ""
         if not change.detail:
-            yield f"\n- {_escaped(line)}\n"
+            yield f"\n<p>{line}</p>\n"
             continue
         detail = "\n".join(printable(text).replace("```", "'''") for text in change.detail)
-        yield f"\n<details><summary>{_escaped(line)}</summary>\n\n```text\n{detail}\n```\n</details>\n"
+        yield f"\n<details><summary>{line}</summary>\n\n```text\n{detail}\n```\n</details>\n"
 
 
 def _escaped(text: str) -> str:
-    """Return a text that Markdown and HTML leave as it is, and that calls nobody by @."""
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;")):
-        text = text.replace(character, entity)
-    return "".join(f"\\{character}" if character in "\\`*_[]#|~" else character for character in text)
+    """Return a text as code that neither Markdown nor HTML reads, and that calls nobody by @."""
+    return f"<code>{''.join(f'&#{ord(one)};' if one in _SPECIAL else one for one in text)}</code>"
 
 
 def _code(text: str) -> str:
