@@ -170,6 +170,7 @@ def test_other_threads_publish_too(tmp_path, workload):
     path = workload.make(tmp_path)
     publish = "[w.publish([n, n]) for n in range(2000)]"
     workload.tell(f"[ts := [threading.Thread(target=lambda: {publish}) for _ in range(4)]] and None")
+    workload.tell("w.publish([0, 0])")  # which may be read before a thread has run
     workload.tell("[t.start() for t in ts]")
     generations = []
     while workload.tell("any(t.is_alive() for t in ts)"):
