@@ -10,7 +10,7 @@ from watchkeeper import contract
 from watchkeeper.fields import Unfit, duration, flag, hold, names, one, several, text
 from watchkeeper.findings import Place, caller
 from watchkeeper.model import DefinitionError
-from watchkeeper.routing.receivers import Receiver
+from watchkeeper.routing.receivers import Receiver, paths
 from watchkeeper.waivers import Waiver
 
 if TYPE_CHECKING:
@@ -160,6 +160,12 @@ class Global:
         hold(self, resolve_timeout=duration, smtp_smarthost=text, smtp_from=text, smtp_hello=text)
         hold(self, smtp_auth_username=text, smtp_auth_password_file=text, smtp_require_tls=flag)
         hold(self, slack_api_url_file=text, pagerduty_url=text)
+        paths(
+            "Global",
+            self.place,
+            smtp_auth_password_file=self.smtp_auth_password_file,
+            slack_api_url_file=self.slack_api_url_file,
+        )
 
 
 @dataclass(frozen=True)

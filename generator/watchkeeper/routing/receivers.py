@@ -37,6 +37,7 @@ class PagerDuty:
         hold(self, routing_key_file=text, description=text, severity=text, details=texts_by_name, url=text)
         hold(self, send_resolved=flag)
         _no_secret("PagerDuty", self.url, self.place)
+        paths("PagerDuty", self.place, routing_key_file=self.routing_key_file)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Slack:
 
     def __post_init__(self) -> None:
         hold(self, channel=text, api_url_file=text, title=text, text=text, username=text, send_resolved=flag)
+        paths("Slack", self.place, api_url_file=self.api_url_file)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Webhook:
         hold(self, url=text, url_file=text, credentials_file=text, max_alerts=whole, timeout=duration)
         hold(self, send_resolved=flag)
         _no_secret("Webhook", self.url, self.place)
+        paths("Webhook", self.place, url_file=self.url_file, credentials_file=self.credentials_file)
 
 
 Integration = Union[PagerDuty, Slack, Email, Webhook]  # noqa: UP007 - evaluated at run time, on 3.10 too
@@ -114,6 +117,17 @@ class Receiver:
 
 _USER = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#]*@")
 _KEY = re.compile(r"[?&]((?:[a-z]+[_-])?(?:token|secret|password|key)|apikey|sig(?:nature)?)=", re.IGNORECASE)
+
+# A key or a token in place of its file: no file in a folder, or with an extension, is called so.
+_BARE_KEY = re.compile(r"(?:[Bb]earer )?(?=[\w+=-]*[0-9])[\w+=-]*[A-Za-z0-9]{20}[\w+=-]*", re.ASCII)
+
+
+def paths(owner: str, place: Place, **files: str) -> None:
+    """Refuse, as the name of a file that holds a secret, what is plainly the secret itself."""
+    for name, value in files.items():
+        if "://" in value or _BARE_KEY.fullmatch(value):
+            what = f"{owner}: {name} is the secret itself, as it seems, which would be committed"
+            raise DefinitionError(what, place, "put it into a file on Alertmanager's host, and write that file's path")
 
 
 def _no_secret(owner: str, url: str, place: Place) -> None:

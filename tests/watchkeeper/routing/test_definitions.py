@@ -111,6 +111,33 @@ def test_an_address_without_one_can(url):
     assert Webhook(url).url == url
 
 
+@pytest.mark.parametrize(
+    ("make", "secret"),
+    [
+        (PagerDuty, "0123456789abcdef0123456789abcdef"),
+        (lambda key: Slack("#x", api_url_file=key), "https://hooks.slack.example.com/services/T0/B0/x"),
+        (lambda key: Webhook(url_file=key), "https://hooks.example.com/x"),
+        (lambda key: Webhook("https://h/x", credentials_file=key), "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+        (lambda key: Webhook("https://h/x", credentials_file=key), "Bearer 0123456789abcdefghijABCD"),
+        (lambda key: Global(slack_api_url_file=key), "https://hooks.slack.example.com/services/T0/B0/x"),
+    ],
+    ids=["PagerDuty", "Slack", "Webhook", "token", "Bearer", "Global"],
+)
+def test_a_secret_in_place_of_its_file_can_not_be_written(make, secret):
+    with pytest.raises(DefinitionError, match="is the secret itself, as it seems") as caught:
+        make(secret)
+    assert secret not in str(caught.value)
+    assert caught.value.place.file == __file__
+    assert "that file's path" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "path", ["/run/secrets/0123456789abcdef0123456789abcdef", "pagerduty-inference-service-key-2", "key.txt", "pd2"]
+)
+def test_files_may_have_any_name_that_files_have(path):
+    assert PagerDuty(path).routing_key_file == path
+
+
 def test_no_field_takes_a_secret():
     fields = {field.name for cls in (PagerDuty, Slack, Email, Webhook, Global) for field in dataclasses.fields(cls)}
     secret = {name for name in fields if any(word in name for word in ("key", "password", "token", "secret", "cred"))}
