@@ -32,8 +32,8 @@ def test_a_real_group(children):
     for _ in range(600):  # Gloo's own thread says what was completed, when it gets to it
         COLLECTIVES._due = 0
         COLLECTIVES.compute()
-        told = asked()
-        if told and all(one["last_completed_collective"] == one["last_enqueued_collective"] for one in told.values()): break
+        counts = [(one["last_completed_collective"], one["last_enqueued_collective"]) for one in asked().values()]
+        if counts and all(done == wanted for done, wanted in counts): break
         time.sleep(0.05)
     dist.destroy_process_group()
     assert asked() == {}
