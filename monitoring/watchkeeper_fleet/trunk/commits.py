@@ -35,6 +35,7 @@ class Run:
     event: str
     jobs: tuple[Job, ...]
     file: int = 0
+    created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Commit:
     sha: str
     time: float
     runs: tuple[Run, ...]
+
+    @property
+    def pushed(self) -> float:
+        """When it came to the branch, as far as is known: with its runs, or else when it was made."""
+        return max(self.time, *(run.created for run in self.runs)) if self.runs else self.time
 
     @property
     def complete(self) -> bool:

@@ -115,12 +115,12 @@ def _commits(reader: _Reader, repo: str, branch: str, number: int, wanted: Calla
     for sha, time in _first_parents(reader, top, repo, branch, number):
         params = {"head_sha": sha, "event": "push"}
         runs = []
-        for workflow, id_, attempt, status, conclusion, event, head, file in reader.rows(
+        for workflow, id_, attempt, status, conclusion, event, head, file, created in reader.rows(
             f"{top}/actions/runs", params, _runs
         ):
             # A tag or another branch on the same commit has runs of its own.
             if head == branch and wanted(workflow):
-                run = Run(workflow, id_, attempt, status, conclusion, event, (), file)
+                run = Run(workflow, id_, attempt, status, conclusion, event, (), file, created)
                 runs.append(replace(run, jobs=_jobs_of(reader, top, run)))
         yield Commit(sha, time, tuple(runs))
 
@@ -217,8 +217,9 @@ def _runs(data: Any) -> list[Row] | None:
         name = _text(_of(one, "name")) or _text(_of(one, "path"))
         status, conclusion = _text(_of(one, "status")), _text(_of(one, "conclusion")) or None
         head = _text(_of(one, "head_branch"))
+        created = _time(_of(one, "created_at")) or 0.0
         attempt, file = _number(_of(one, "run_attempt")), _number(_of(one, "workflow_id"))
-        rows.append((name, id_, attempt, status, conclusion, _text(_of(one, "event")), head, file))
+        rows.append((name, id_, attempt, status, conclusion, _text(_of(one, "event")), head, file, created))
     return rows
 
 

@@ -28,7 +28,7 @@ Key = tuple[str, str]  # workflow, and job without shard
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """A job that is red: on how many commits that are decided for it, and the times of the newest of these."""
+    """A job that is red: on how many commits that are decided for it, and when the newest of these was pushed."""
 
     workflow: str
     job: str
@@ -145,7 +145,7 @@ def _streak(key: Key, told: Sequence[_Told], commits: Sequence[Commit]) -> Strea
         if outcome == Outcome.PASSED:
             break
         if outcome == Outcome.FAILED:
-            newest = newest if length else commit.time
+            newest = newest if length else commit.pushed
             length += 1
     return Streak(*key, length, newest) if length else None
 

@@ -255,6 +255,13 @@ def test_shards_on_two_runners_in_one_attempt_are_two(world, poll):
     assert ends(poll()[0]) == {first.name: (2, "success"), second.name: (1, "failure")}
 
 
+def test_a_commit_that_was_pushed_long_after_it_was_made_is_new(world, poll):
+    world.push(Run("pull", [Job("a", "failure")], created=START - 60), time=START - 3 * 86400)
+    verdict = judge(poll(), Blocking())
+    assert [one.newest for one in verdict.streaks] == [START - 60]
+    assert len(verdict.red(START - 86400)) == 1
+
+
 def test_workflows_of_one_name_are_told_apart_by_their_files(world, poll):
     world.push(Run("build", [Job("linux", "failure")], file=7), Run("build", [Job("linux")], file=8))
     world.push(Run("build", [Job("linux")], file=7), Run("build", [Job("linux", "failure")], file=8))
