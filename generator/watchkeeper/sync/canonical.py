@@ -86,7 +86,7 @@ _BUILT_IN: JSON = {
 _BUILT_IN_TARGET: JSON = {"limit": 100, "matchAny": False, "type": "dashboard"}
 
 _EXACT, _HUGE = 2**53, 10**308  # between them a server's 64-bit floats round integers
-_AS_THEY_ARE, _HOLDERS, _NUMBERS = {str, bool, type(None)}, {dict, list}, {bool, int, float}  # types of JSON
+_AS_THEY_ARE, _NUMBERS = {str, bool, type(None)}, {bool, int, float}  # types of JSON
 _DEEPEST = 200  # deeper than any dashboard, and far from the end of the stack
 
 
@@ -115,48 +115,36 @@ def simplified(model: Mapping[str, Any]) -> JSON:
         _variable(variable)
     for link in _dicts(found, "links"):
         _drop(link, _LINK_DEFAULTS)
-    panels = found.get("panels")
-    if isinstance(panels, list):
-        found["panels"] = _panels(panels)
-    settled: JSON = _settled(found)
-    return settled
+    _set(found, "panels", _panels(found.get("panels")))
+    return found
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return a copy in which equal numbers are the same: a server writes 1.0 as 1, and big integers as floats."""
+    """Return a copy without members that say nothing: null, and empty texts, lists and objects.
+
+    Grafana drops null everywhere on save, also the base of thresholds. Items of lists stay, for their place says
+    something. Equal numbers are made the same: a server writes 1.0 as 1, and big integers as floats.
+    """
     kind = type(value)
-    if kind in _AS_THEY_ARE:
-        return value
     if kind is int:
         return value if -_EXACT < value < _EXACT or abs(value) > _HUGE else int(float(value))
     if kind is float:
         return int(value) if value.is_integer() else value
+    if kind in _AS_THEY_ARE:
+        return value
     if depth > _DEEPEST:
         try:
             return json.dumps(value, sort_keys=True)
         except RecursionError:
             return "too deep to compare"
-    if kind is dict:
-        return {key: inner if type(inner) in _AS_THEY_ARE else _plain(inner, depth + 1) for key, inner in value.items()}
-    return [_plain(inner, depth + 1) for inner in value]
-
-
-def _settled(value: Any) -> Any:
-    """Return the value without members that say nothing: null, and empty texts, lists and objects.
-
-    Grafana drops null everywhere on save, also the base of thresholds. Items of lists stay, for their place says
-    something.
-    """
-    if isinstance(value, dict):
-        found = {}
-        for key, member in value.items():
-            kept = _settled(member) if type(member) in _HOLDERS else member
-            if kept or type(kept) in _NUMBERS:
-                found[key] = kept
-        return found
-    if isinstance(value, list):
-        return [_settled(item) if type(item) in _HOLDERS else item for item in value]
-    return value
+    if kind is not dict:
+        return [item if type(item) in _AS_THEY_ARE else _plain(item, depth + 1) for item in value]
+    found = {}
+    for key, member in value.items():
+        kept = member if type(member) in _AS_THEY_ARE else _plain(member, depth + 1)
+        if kept or type(kept) in _NUMBERS:
+            found[key] = kept
+    return found
 
 
 def _top(model: JSON) -> None:
@@ -167,20 +155,22 @@ def _top(model: JSON) -> None:
     tags = model.get("tags")
     if isinstance(tags, list):
         named = {tag for tag in tags if isinstance(tag, str) and not tag.startswith(TAG)}
-        model["tags"] = [*sorted(named), *(tag for tag in tags if not isinstance(tag, str))]
+        _set(model, "tags", [*sorted(named), *(tag for tag in tags if not isinstance(tag, str))])
     if isinstance(picker := model.get("timepicker"), dict):
-        model["timepicker"] = _without(picker, _TIMEPICKER_IGNORED)
-        _drop(model["timepicker"], _TIMEPICKER_DEFAULTS)
+        picker = _without(picker, _TIMEPICKER_IGNORED)
+        _drop(picker, _TIMEPICKER_DEFAULTS)
+        _set(model, "timepicker", picker)
     annotations = _inside(model, "annotations")
     if isinstance(queries := annotations.get("list"), list):
-        annotations["list"] = [query for query in queries if not _is_built_in(query)]
+        _set(annotations, "list", [query for query in queries if not _is_built_in(query)])
+        _set(model, "annotations", annotations)
 
 
 def _is_built_in(query: Any) -> bool:
     """Tell whether an annotation query is the one that all dashboards have, as it is by default."""
     if not isinstance(query, dict) or not query.get("builtIn"):
         return False
-    query = _settled(query)
+    query = dict(query)
     target = query.pop("target", _BUILT_IN_TARGET)
     if query.get("datasource") == "-- Grafana --":  # before the migration to 36
         query["datasource"] = _BUILT_IN["datasource"]
@@ -196,11 +186,15 @@ def _variable(variable: JSON) -> None:
     for choice in [*_dicts(variable, "options"), _inside(variable, "current")]:
         for name in choice.keys() & _CHOICE_IGNORED:
             del choice[name]
+    if isinstance(current := variable.get("current"), dict):
+        _set(variable, "current", current)
     _drop(variable, _VARIABLE_DEFAULTS)
 
 
-def _panels(panels: list[Any]) -> list[Any]:
+def _panels(panels: Any) -> Any:
     """Return the panels simplified, in the order of their places, in which Grafana saves them."""
+    if not isinstance(panels, list):
+        return panels
     kept = []
     for panel in panels:
         if not isinstance(panel, dict):
@@ -235,8 +229,7 @@ def _panel(panel: JSON) -> JSON:
     if isinstance(changes := panel.get("transformations"), list):
         panel["transformations"] = [_transformation(change) for change in changes]
     _drop(panel, _PANEL_DEFAULTS)
-    if isinstance(nested := panel.get("panels"), list):
-        panel["panels"] = _panels(nested)
+    _set(panel, "panels", _panels(panel.get("panels")))
     return panel
 
 
@@ -259,6 +252,14 @@ def _drop(members: JSON, defaults: JSON) -> None:
     for name, default in defaults.items():
         if name in members and type(members[name]) is type(default) and members[name] == default:
             del members[name]
+
+
+def _set(parent: JSON, name: str, value: Any) -> None:
+    """Set a member, or take it out if nothing is left of it."""
+    if value or type(value) in _NUMBERS:
+        parent[name] = value
+    else:
+        parent.pop(name, None)
 
 
 def _inside(parent: Any, name: str) -> JSON:

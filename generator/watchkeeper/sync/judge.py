@@ -75,7 +75,8 @@ def judge(
     found = tuple(kind.differences(live.object, wanted))
     if reason and not overwrite:
         return conflict(change, reason, *found)
-    moved = kind.place and kind.digest(replace(live.object, **{kind.place: getattr(wanted, kind.place)})) == want
+    elsewhere = kind.place and getattr(live.object, kind.place) != getattr(wanted, kind.place)
+    moved = elsewhere and kind.digest(replace(live.object, **{kind.place: getattr(wanted, kind.place)})) == want
     detail = (f"overwritten, though {reason}", *found) if reason else found
     return replace(change, action="moved" if moved else "changed", detail=detail)
 

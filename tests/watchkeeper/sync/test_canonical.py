@@ -148,6 +148,10 @@ OTHER = {
         {"annotations": {"list": [BUILT_IN]}},
         {"annotations": {"list": [{**BUILT_IN, "enable": False}]}},
     ),
+    "a panel that is no copy": (
+        {"panels": [{"id": 1}]},
+        {"panels": [{"id": 1}, {"id": 2, "repeatPanelId": None, "repeatedByRow": None}]},
+    ),
     "a panel more": ({"panels": [{"id": 1}]}, {"panels": [{"id": 1}, {"id": 2}]}),
     "a member called id below": (with_panel(options={"id": 1}), with_panel(options={"id": 2})),
 }
