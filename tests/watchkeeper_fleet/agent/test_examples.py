@@ -111,7 +111,7 @@ def test_a_worker(children):
 def serving(children) -> Iterator[http.client.HTTPConnection]:
     """The server of the example on a free port, ended as from a keyboard."""
     child = started("asgi_server", children, PORT="0", PYTHONUNBUFFERED="1")
-    told = []
+    told, port = [], None
     late = threading.Timer(120, child.kill)
     late.start()
     try:
