@@ -223,7 +223,10 @@ class Step:
     def __exit__(self, *_: object) -> None:
         try:
             if self._entered:
-                lane, piece = self._left()
+                lane, piece = entry = self._entered[-1]
+                if lane.thread != get_ident():
+                    lane, piece = entry = self._of_this_thread(entry)
+                self._entered.remove(entry)
                 lane.ended = now = perf_counter()
                 lane.wall.end(piece, now)
             if END:
@@ -234,11 +237,7 @@ class Step:
         except Exception:  # noqa: BLE001 - a fault of ours never reaches the workload
             REGISTRY.faults += 1
 
-    def _left(self) -> tuple[Lane, object]:
-        """Take out what this thread entered last; where it entered nothing, it ends what another thread did."""
-        left = last = self._entered[-1]
+    def _of_this_thread(self, last: tuple[Lane, object]) -> tuple[Lane, object]:
+        """Return what this thread entered last; where it entered nothing, it ends what another thread did."""
         thread = get_ident()
-        if last[0].thread != thread:
-            left = next((one for one in reversed(self._entered) if one[0].thread == thread), last)
-        self._entered.remove(left)
-        return left
+        return next((entry for entry in reversed(self._entered) if entry[0].thread == thread), last)
