@@ -2,9 +2,10 @@
 
     .venv/bin/python bench/sync.py [--quick]
 
-One JSON object a line; the bars are on ours alone, in seconds, and on requests; `cpu` is what our process used. The Grafana is the one that stands in
-for it in the tests, in a process of its own, with each of its two APIs. A plan is the check of the token's rights, the
-listing and the comparison; building the project, which comes before it, is in bench/generate.py.
+One JSON object a line; the bars are on ours alone, in seconds, and on requests; `cpu` is what our process used, which
+a busy machine does not stretch. The Grafana is the one that stands in for it in the tests, in a process of its own,
+with each of its two APIs. A plan is the check of the token's rights, the listing and the comparison; building the
+project, which comes before it, is in bench/generate.py.
 """
 
 from __future__ import annotations
