@@ -9,6 +9,7 @@ import pytest
 
 from watchkeeper_fleet.agent import steps
 from watchkeeper_fleet.agent.integrations.asgi import WatchkeeperMiddleware
+from watchkeeper_fleet.agent.integrations.open_step import OpenStep
 from watchkeeper_fleet.agent.registry import REGISTRY, Registry
 from watchkeeper_fleet.agent.steps import Meter
 
@@ -175,3 +176,16 @@ def test_the_device_is_the_one_that_is_named(meter):
     serve(WatchkeeperMiddleware(app, gpu=3), http())
     meter.compute()
     assert [lane.gpu for lane in meter._lanes.values()] == ["3"]
+
+
+def test_a_step_that_hooks_open_and_close(meter):
+    """Frameworks leave out hooks: after a batch that raised, or that was skipped."""
+    step = OpenStep()
+    step.end()
+    assert meter.progress() == (False, 0.0)
+    step.begin()
+    step.begin()
+    assert meter.progress()[0]
+    step.end()
+    assert not meter.progress()[0]
+    step.end()
