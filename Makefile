@@ -14,6 +14,7 @@ EXPRESSIONS ?= 100000
 KILLS ?= 1000
 ROUTINGS ?= 500
 DAY ?= {}
+SEQUENCES ?= 1000
 FILES ?= 1000000
 # How many times as fast as in real time the incidents are replayed.
 SCALE ?= 1
@@ -22,7 +23,7 @@ BIN := $(VENV)/bin
 ACME := tests/downstream/acme
 GENERATED := rules dashboards runbooks deploy watchkeeper.manifest $(ACME)
 
-.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts trunk-day sync-faults systemd spool-kills spool-fuzz matrix bench clean help ready
+.PHONY: all format generate check lint types test cases differential soundness replay routing-verdicts trunk-day sync-sequences sync-faults systemd spool-kills spool-fuzz matrix bench clean help ready
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -72,6 +73,10 @@ routing-verdicts: ready ## random routings: what amtool refuses and what we do; 
 
 trunk-day: ready ## a busy repository's hours through the trunk exporter; DAY='{"busy": true, "commits": 30, "before": 30}'
 	'$(BIN)/python' tests/watchkeeper_fleet/trunk/run_day.py '$(DAY)'
+
+sync-sequences: ready ## random edits, crashes and applies at Grafana's and a ruler's stand-ins; SEQUENCES=1000
+	'$(BIN)/python' tests/watchkeeper/sync/run_sequences.py $(SEQUENCES)
+	'$(BIN)/python' tests/watchkeeper/sync/ruler_sequences.py $(SEQUENCES)
 
 sync-faults: ready ## a sync whose every request goes wrong in seven ways, at Grafana's stand-ins
 	'$(BIN)/python' tests/watchkeeper/sync/run_faults.py
