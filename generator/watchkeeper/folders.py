@@ -17,6 +17,8 @@ __all__ = ["DEEPEST", "Folder", "path", "read"]
 
 DEEPEST = 4  # levels that Grafana nests
 _UID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+# Those that Grafana has itself: pkg/services/folder/model.go, and the top, which it calls general.
+_RESERVED = frozenset({"general", "sharedwithme"})
 _VALUE = "settings/value"
 _FIX = 'write gpu = "GPU", or gpu-memory = {title = "Memory", parent = "gpu"}'
 
@@ -40,6 +42,12 @@ def read(table: object, fault: Fault) -> dict[str, Folder]:
         folder = {"title": value} if isinstance(value, str) else value
         if not _UID.fullmatch(uid):
             fault(_VALUE, f'folders: "{uid}" is no uid', "take up to 40 letters, digits, hyphens and underscores")
+        elif uid in _RESERVED:
+            fault(
+                _VALUE,
+                f'folders: "{uid}" is a folder of Grafana\'s own',
+                "take another uid; a dashboard without a folder is at the top",
+            )
         elif not isinstance(folder, dict) or not _texts(folder):
             fault(_VALUE, f"folders.{uid} must be a title, or a table of title and parent, not {value!r}", _FIX)
         elif unknown := sorted(folder.keys() - {"title", "parent"}):

@@ -26,6 +26,7 @@ def test_folders_by_uid(tmp_path):
     [
         ('"a b" = "A"', '"a b" is no uid'),
         (f'{"a" * 41} = "A"', "is no uid"),
+        ('general = "A"', "is a folder of Grafana's own"),
         ("a = 1", "must be a title"),
         ("a = {title = 1}", "must be a title"),
         ("a = {}", "folders.a has no title"),

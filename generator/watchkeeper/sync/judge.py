@@ -119,4 +119,5 @@ def _edited(live: Live, now: str) -> str:
 
 def named(patterns: Iterable[str], thing: Thing) -> bool:
     """Tell whether a pattern names the object, by uid or title: `gpu-*`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (thing.uid, thing.title))
+    names = (thing.uid, thing.title)  # which may hold brackets, that mean something in a pattern
+    return any(pattern in names or any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)

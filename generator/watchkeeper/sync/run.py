@@ -11,7 +11,7 @@ from watchkeeper.sync.alert_groups import ALERT_GROUP, AlertGroup, from_file
 from watchkeeper.sync.apply import KINDS, apply
 from watchkeeper.sync.grafana import DELETES, READS, WRITES, connect
 from watchkeeper.sync.http import Client
-from watchkeeper.sync.judge import judge, named
+from watchkeeper.sync.judge import DASHBOARD, FOLDER, conflict, judge, named
 from watchkeeper.sync.objects import Dashboard, Folder, Refused
 from watchkeeper.sync.plan import is_drift, plan
 from watchkeeper.sync.rule_groups import RULE_GROUP, RuleGroup
@@ -141,7 +141,10 @@ def boards(made: Made) -> list[Dashboard]:
 def planned(
     remote: Remote, *, prune: bool = False, only: Collection[str] = (), overwrite: Collection[str] = ()
 ) -> list[Change]:
-    """Return what is to be done at a server, unchanged objects included."""
+    """Return what is to be done at a server, unchanged objects included.
+
+    `prune` does not delete all that there is of a kind, unless `only` names it: a pack without any is seldom meant.
+    """
     owner = remote.owner
     wanted = [thing for things in remote.wanted.values() for thing in things]
     if remote.kinds is KINDS:
@@ -151,17 +154,32 @@ def planned(
             for one in remote.server.list(kind, {thing.uid for thing in things})
         ]
         things = [thing for thing in wanted if isinstance(thing, (Folder, Dashboard))]
-        return plan(things, live, owner, prune=prune, only=only, overwrite=overwrite)
+        spared = prune and not only and not remote.wanted[DASHBOARD.name]
+        changes = plan(things, live, owner, prune=prune and not spared, only=only, overwrite=overwrite)
+        return [_spared(change) for change in changes] if spared else changes
     found = []
     for kind in remote.kinds.values():
         wants = {thing.uid: thing for thing in remote.wanted[kind.name]}
         lives = {one.object.uid: one for one in remote.server.list(kind.name, wants.keys())}
+        spared = prune and not only and not wants
         for uid in sorted(wants.keys() | lives.keys()):
             said = wants[uid] if uid in wants else lives[uid].object
             if not only or named(only, said):
                 forced = named(overwrite, said)
-                found.append(judge(kind, wants.get(uid), lives.get(uid), owner, prune=prune, overwrite=forced))
-    return [change for change in found if change]
+                change = judge(
+                    kind, wants.get(uid), lives.get(uid), owner, prune=prune and not spared, overwrite=forced
+                )
+                if change:
+                    found.append(_spared(change) if spared else change)
+    return found
+
+
+def _spared(change: Change) -> Change:
+    """Return a conflict for what `prune` would have deleted; a folder goes only when it is empty, and may stay."""
+    if change.action != "orphan" or change.kind == FOLDER.name or not (change.live and change.live.applied):
+        return change
+    how = f"no {change.kind} at all is in the definitions: if all are to go, name them with --only"
+    return conflict(change, *change.detail, how)
 
 
 def applied(result: Result, audit: Audit, progress: Callable[[Outcome], None] = lambda _outcome: None) -> Result:

@@ -229,6 +229,12 @@ def test_only_what_is_named_and_the_folders_that_it_needs():
     assert [change.uid for change in plan(wanted, [gone], OWNER, prune=True, only=["go*"])] == ["gone"]
 
 
+@pytest.mark.parametrize("title", ["GPU [A]", "what?", "[b-d]", "Größe \N{GRINNING FACE}"])
+def test_a_title_names_itself_whatever_is_in_it(title):
+    wanted = [replace(BOARD, title=title), board("other", "A", "", "up")]
+    assert [change.uid for change in plan([GPU, *wanted], [Live(GPU)], OWNER, only=[title])] == ["free"]
+
+
 def test_a_loop_of_folders_at_the_server_ends():
     live = [ours(Folder("a", "A", "b")), ours(Folder("b", "B", "a"))]
     assert [change.uid for change in plan([], live, OWNER, prune=True)] == ["a", "b"]
