@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import printable
+from watchkeeper.sync.alert_groups import ALERT_GROUP
 from watchkeeper.sync.objects import ACTIONS
 
 if TYPE_CHECKING:
@@ -16,20 +17,15 @@ if TYPE_CHECKING:
     from watchkeeper.sync.objects import Change
     from watchkeeper.sync.run import Result
 
-__all__ = ["FORMATS", "MARK", "summary", "to_json", "to_markdown", "to_text"]
+__all__ = ["FORMATS", "MARK", "to_json", "to_markdown", "to_text"]
 
 MARK = "<!-- watchkeeper sync -->"  # the first line of the comment, by which a later run finds it
 LONGEST = 60_000  # characters: GitHub takes comments of 65,536
+_UNDONE = ("failed", "skipped", "stale")
 _SIGNS = {
     "created": "+", "changed": "~", "moved": ">", "adopted": "=", "deleted": "-", "conflict": "!", "orphan": "?",
 }  # fmt: skip
 _SPECIAL = frozenset("\\`*_[]()#|~<>&@!:")  # numbers in place of these are no structure, in Markdown and HTML alike
-
-
-def summary(changes: Iterable[Change]) -> str:
-    """Return how many changes there are of each action: `1 created, 2 unchanged`."""
-    counts = Counter(change.action for change in changes)
-    return ", ".join(f"{counts[action]} {action}" for action in ACTIONS if counts[action]) or "nothing there"
 
 
 def to_text(results: Sequence[Result]) -> str:
@@ -40,7 +36,7 @@ def to_text(results: Sequence[Result]) -> str:
         for change in _told(result.changes):
             lines.append(f"{_SIGNS[change.action]} {_named(change)}: {_with(change, came)}")
             lines += [f"    {printable(line)}" for line in change.detail]
-        lines.append(f"{result.remote.url}: {summary(result.changes)}{_failed(result.outcomes)}")
+        lines.append(f"{_server(result)}: {_counts(result)}")
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +48,7 @@ def to_json(results: Sequence[Result]) -> str:
 def to_markdown(results: Sequence[Result]) -> str:
     """Return a comment for a pull request; of one that would be too long, the rest is counted."""
     head = [MARK, "### Watchkeeper sync", ""]
-    head += [f"- `{_code(result.remote.url)}`: {summary(result.changes)}" for result in results]
+    head += [f"- `{_code(_server(result))}`: {_counts(result)}" for result in results]
     text = "\n".join([*head, ""])
     parts = [part for result in results for part in _parts(result)]
     for number, part in enumerate(parts):
@@ -81,9 +77,21 @@ def _with(change: Change, came: dict[tuple[str, str], Outcome]) -> str:
     return printable(f"{change.action}: {outcome.result}: {outcome.message}")
 
 
-def _failed(outcomes: Iterable[Outcome]) -> str:
-    counts = Counter(outcome.result for outcome in outcomes if outcome.result != "done")
-    return "".join(f", {number} {result}" for result, number in sorted(counts.items()))
+def _server(result: Result) -> str:
+    """Return the address, with what is brought there where that is not all."""
+    only = " (alert rules)" if ALERT_GROUP.name in result.remote.kinds else ""
+    return f"{result.remote.url}{only}"
+
+
+def _counts(result: Result) -> str:
+    """Return how many changes there are of each action, `1 created, 2 unchanged`; what was not done counts as that."""
+    came = _came(result)
+    found = Counter(change.action for change in result.changes)
+    for outcome in came.values():
+        if outcome.result != "done":
+            found[outcome.change.action] -= 1
+            found[outcome.result] += 1
+    return ", ".join(f"{found[how]} {how}" for how in (*ACTIONS, *_UNDONE) if found[how]) or "nothing there"
 
 
 def _named(change: Change) -> str:

@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from watchkeeper.sync.alert_groups import ALERT_GROUP
 from watchkeeper.sync.apply import Outcome
 from watchkeeper.sync.objects import Change
 from watchkeeper.sync.report import LONGEST, MARK, to_json, to_markdown, to_text
@@ -15,6 +16,8 @@ CREATED = Change("dashboard", "created", "free", "Free")
 CONFLICT = Change("dashboard", "conflict", "use", HOSTILE, ("```", "@all <b>"))
 SAME = Change("dashboard", "unchanged", "same", "Same")
 
+ALERTS = {ALERT_GROUP.name: ALERT_GROUP}
+
 
 def result(*changes, outcomes=()):
     return Result(Remote("https://grafana.example.com", "acme", None, {}, {}), changes, outcomes)
@@ -23,10 +26,17 @@ def result(*changes, outcomes=()):
 def test_text():
     failed = Outcome(CREATED, "failed", "403: no")
     assert to_text([result(CREATED, SAME, outcomes=[failed])]) == (
-        '+ dashboard free "Free": created: failed: 403: no\n'
-        "https://grafana.example.com: 1 created, 1 unchanged, 1 failed\n"
+        '+ dashboard free "Free": created: failed: 403: no\nhttps://grafana.example.com: 1 unchanged, 1 failed\n'
     )
     assert to_text([result()]) == "https://grafana.example.com: nothing there\n"
+
+
+def test_the_two_parts_of_a_grafana_are_told_apart():
+    found = [Result(Remote("https://grafana.example.com", "acme", None, kinds, {}), ()) for kinds in ({}, ALERTS)]
+    assert to_text(found).splitlines() == [
+        "https://grafana.example.com: nothing there",
+        "https://grafana.example.com (alert rules): nothing there",
+    ]
 
 
 def test_what_is_written_to_a_terminal_is_printable():
