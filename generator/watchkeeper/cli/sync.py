@@ -188,9 +188,11 @@ def _made(settings: Settings, definitions: str | None) -> Made:
 
 
 def _applied(results: Sequence[Result], file: str | None) -> list[Result]:
+    from contextlib import suppress
     from pathlib import Path
 
     from watchkeeper.sync.audit import Audit
+    from watchkeeper.sync.objects import Refused
     from watchkeeper.sync.run import applied
 
     number = sum(change.writes for result in results for change in result.changes)
@@ -210,9 +212,13 @@ def _applied(results: Sequence[Result], file: str | None) -> list[Result]:
         sys.exit(1)
     try:
         return [applied(result, Audit(log.write, time.time, result.remote.url), count) for result in results]
+    except Refused as error:  # by the audit log, after a write that is not in it
+        click.echo(f"{error}: make room for it, and run it again", err=True)
+        sys.exit(_FAILED)
     finally:
         if file:
-            log.close()
+            with suppress(OSError):  # the line that it could not take, which was told
+                log.close()
 
 
 def _conflicts(results: Sequence[Result]) -> bool:

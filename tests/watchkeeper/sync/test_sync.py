@@ -182,6 +182,14 @@ def test_a_write_that_is_refused(project, grafana):
     project.sync("drift")
 
 
+def test_an_audit_file_on_a_full_disk(project, grafana):
+    said = one_line(project.sync("apply", "--audit", "/dev/full", code=3))
+    assert said.startswith("the audit log can't be written: No space left on device; nothing more is done without it")
+    assert grafana.writes == 1
+    project.sync("apply")
+    project.sync("drift")
+
+
 def test_rules_go_to_a_ruler(project, grafana):
     with Ruler().running() as ruler:
         project.settings(f'grafana_url = "{grafana.url}"\nruler_url = "{ruler.url}"\n')
