@@ -42,6 +42,12 @@ def read(table: object, fault: Fault) -> dict[str, Folder]:
         folder = {"title": value} if isinstance(value, str) else value
         if not _UID.fullmatch(uid):
             fault(_VALUE, f'folders: "{uid}" is no uid', "take up to 40 letters, digits, hyphens and underscores")
+        elif uid.casefold() in {other.casefold() for other in found}:
+            fault(
+                _VALUE,
+                f'folders: "{uid}" is there twice, capitals aside',
+                "Grafana may take both for one: take another uid",
+            )
         elif uid in _RESERVED:
             fault(
                 _VALUE,
@@ -55,7 +61,8 @@ def read(table: object, fault: Fault) -> dict[str, Folder]:
         elif not folder.get("title", "").strip():
             fault(_VALUE, f"folders.{uid} has no title", _FIX)
         else:
-            found[uid] = Folder(uid, folder["title"], folder.get("parent", ""))
+            # Grafana takes blanks around a title away.
+            found[uid] = Folder(uid, folder["title"].strip(), folder.get("parent", ""))
     for folder in found.values():
         _nested(folder, found, table, fault)
     return found

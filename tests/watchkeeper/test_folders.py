@@ -21,12 +21,17 @@ def test_folders_by_uid(tmp_path):
     assert path(found, "other") == ()
 
 
+def test_blanks_around_a_title_are_none_of_it(tmp_path):
+    assert folders(tmp_path, 'gpu = " GPU "') == {"gpu": Folder("gpu", "GPU")}
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
         ('"a b" = "A"', '"a b" is no uid'),
         (f'{"a" * 41} = "A"', "is no uid"),
         ('general = "A"', "is a folder of Grafana's own"),
+        ('gpu = "A"\nGPU = "B"', '"GPU" is there twice, capitals aside'),
         ("a = 1", "must be a title"),
         ("a = {title = 1}", "must be a title"),
         ("a = {}", "folders.a has no title"),

@@ -47,8 +47,9 @@ def test_uid(check, uid, part):
     assert not check("uid", board(uid="a" * 40), board(uid="A-b_9"))
 
 
-def test_two_dashboards_of_one_uid_name_both_places(check):
-    a, b = (board(watchkeeper={"place": f"/src/{name}.py:7"}) for name in "ab")
+@pytest.mark.parametrize("second", ["gpu", "GPU"])
+def test_two_dashboards_of_one_uid_name_both_places(check, second):
+    a, b = (board(uid=uid, watchkeeper={"place": f"/src/{name}.py:7"}) for uid, name in (("gpu", "a"), (second, "b")))
     (finding,) = check("uid", a, b)
     assert str(finding.place) == "/src/b.py:7"
     assert "/src/a.py:7" in finding.message
