@@ -34,7 +34,7 @@ def check(project: Project) -> Iterator[Finding]:
         if wrong := sorted(set(re.sub(r"[A-Za-z0-9_-]", "", uid))):
             what = f'the uid "{uid}" has {" ".join(map(repr, wrong))} in it'
             yield Finding(ID, what, dashboard.place, why=_WHY, fix=f'use letters, digits, _ and -: "{_suggest(uid)}"')
-        # The case is folded, since Grafana on MySQL takes two that differ in case alone for one, and so do file systems.
+        # The case is folded, since Grafana on MySQL, and some file systems, take two that differ in it alone for one.
         if (folded := uid.casefold()) in taken:
             what = f'the uid "{uid}" is already that of the dashboard at {taken[folded]}'
             why = "one would overwrite the other; with file provisioning, Grafana stops updating both"
