@@ -51,7 +51,7 @@ def check():
 
     def run(name, *sources, grafana=(12, 2)):
         dashboards = tuple(_CORPUS.render(source, grafana)[0] for source in sources)
-        settings = SimpleNamespace(targets=SimpleNamespace(grafana=grafana))
+        settings = SimpleNamespace(targets=SimpleNamespace(grafana=grafana), folders={}, outputs={})
         module = importlib.import_module(f"watchkeeper.checks.dashboard_{name.replace('-', '_')}")
         assert f"dashboard/{name}" == module.ID
         files = {f"dashboards/{dashboard.uid}.json": to_text(dashboard.model) for dashboard in dashboards}
