@@ -116,19 +116,20 @@ class GrafanaRules:
         if answer.status == 404:
             raise stale(ALERT_GROUP.name, live.object.title)
 
+    def obstacle(self, wanted: AlertGroup) -> str:
+        """Return why a group can't be written: Grafana would take a rule out of another group that holds its uid."""
+        for rule in wanted.data["rules"]:
+            if (holder := self._taken.get(rule["uid"], wanted.uid)) != wanted.uid:
+                said_ = f"rule {rule['uid']} is in {holder}, which is not as we applied it"
+                return f"{said_}: rename it here, or delete it there"
+        return ""
+
     def _check_same(self, kind: str, live: Live) -> None:
         now = self.read(kind, live.object.uid)
         if now is None or now.version != live.version:
             raise stale(ALERT_GROUP.name, live.object.title)
 
     def _put(self, wanted: AlertGroup, mark: Mark) -> None:
-        for rule in wanted.data["rules"]:
-            # Grafana would take a rule of this uid out of the group that has it, whoever's.
-            if (holder := self._taken.get(rule["uid"], wanted.uid)) != wanted.uid:
-                message = (
-                    f'alert group "{wanted.title}": rule {rule["uid"]} is in {holder}, which is not as we applied it'
-                )
-                raise Refused("exists", f"{message}: rename it here, or delete it there")
         said_ = f"{mark.owner} {wanted.uid} {mark.applied}"
         rules = [{**rule, "annotations": {**rule["annotations"], MARK: said_}} for rule in wanted.data["rules"]]
         body = {**wanted.data, "rules": rules}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.sync import grafana_rules
@@ -46,13 +46,17 @@ class Made:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server, the kinds of objects that are brought there, and what is wanted there, by kind."""
+    """A server, the kinds of objects that are brought there, and what is wanted there, by kind.
+
+    `obstacle` returns why a wanted object can't be written, whatever is live under its uid; empty where it can.
+    """
 
     url: str
     owner: str
     server: Server
     kinds: Mapping[str, Kind]
     wanted: Mapping[str, Sequence[Thing]]
+    obstacle: Callable[[Any], str] = lambda _wanted: ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ def remotes(
         found.append(Remote(client.url, options.owner, server, KINDS, wanted))
         if alerts:
             rules = grafana_rules.connect(client, options.owner, writes=writes)
-            found.append(_one_kind(client.url, options.owner, rules, ALERT_GROUP, groups))
+            remote = _one_kind(client.url, options.owner, rules, ALERT_GROUP, groups)
+            found.append(replace(remote, obstacle=rules.obstacle))
     if options and options.ruler_url:
         client = Client(options.ruler_url, token_from(RULER, environment, required=False), ca_file=ca_file)
         at_end(client.close)
@@ -169,6 +174,8 @@ def planned(
                 change = judge(
                     kind, wants.get(uid), lives.get(uid), owner, prune=prune and not spared, overwrite=forced
                 )
+                if change and change.writes and change.wanted and (why := remote.obstacle(change.wanted)):
+                    change = conflict(change, why)
                 if change:
                     found.append(_spared(change) if spared else change)
     return found

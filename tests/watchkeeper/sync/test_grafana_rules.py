@@ -114,7 +114,9 @@ def test_a_rule_that_is_in_another_group_is_not_taken_away(project, rules):
     held = rules.groups.pop(GPU)
     held["rules"][0] |= {"ruleGroup": "mine", "folderUID": "other", "annotations": {}}
     rules.groups["other", "mine"] = held
-    assert "rule GpuDown is in other/mine" in project.sync("apply", code=3)
+    for verb in ("plan", "apply", "drift"):
+        said = project.sync(verb, code=1)
+        assert 'gpu": conflict\n    rule GpuDown is in other/mine, which is not as we applied it: ' in said
     assert list(rules.groups) == [("other", "mine")]
 
 
