@@ -54,6 +54,15 @@ _BEYOND = {
 }
 
 
+_hooked: list[object] = []
+_listening: list[Recorder] = []
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    for recorder in _listening:
+        recorder.hear(event, arguments)
+
+
 class Recorder:
     """Notes the files opened and the folders listed in this process, from its making on, by an audit hook (PEP 578).
 
@@ -68,9 +77,13 @@ class Recorder:
         self.forking = False  # the program's own children, which record for themselves
         self._on = True
         sys.path_importer_cache.clear()  # so that folders are listed again; on 3.13 invalidate_caches() does not do it
-        sys.addaudithook(self._hear)
+        if _hook not in _hooked:  # one for all, since none can be taken out again
+            _hooked.append(_hook)
+            sys.addaudithook(_hook)
+        _listening.append(self)
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note what an audit event says of files and folders."""
         if not self._on:
             return
         if event == "open":
@@ -119,8 +132,10 @@ class Recorder:
         self.beyond |= beyond
 
     def stop(self) -> None:
-        """Note nothing more. A hook can't be taken out again."""
+        """Note nothing more."""
         self._on = False
+        if self in _listening:
+            _listening.remove(self)
 
 
 class Cache:
