@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 
 import pytest
 
@@ -252,7 +253,8 @@ def test_many_profiles_of_two_threads_at_any_moment(watched, alone):
         end.set()
         thread.join()
     assert found
-    assert all(profile == alone for profile in found)
+    # Complete: torch may note more, of its own doing.
+    assert [missing for profile in found if (missing := Counter(dict(alone)) - Counter(dict(profile)))] == []
     assert not watched.sampler.off
     kernels = watched.kernels
     watched.step()
