@@ -7,7 +7,9 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,15 @@ def _read(path: Path) -> list[re.Pattern[str]]:
             listed.append(re.compile(line))
         above = line
     return listed
+
+
+@pytest.fixture(autouse=True)
+def _signals():
+    """Undo what a command that ran in this process did to the keyboard's interruption: its children would inherit it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
