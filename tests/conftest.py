@@ -9,8 +9,8 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,13 +44,14 @@ def _read(path: Path) -> list[re.Pattern[str]]:
     return listed
 
 
+_INTERRUPTION = signal.getsignal(signal.SIGINT)
+
+
 @pytest.fixture(autouse=True)
-def _signals():
-    """Undo what a command that ran in this process did to the keyboard's interruption: its children would inherit it."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
+def _interruption():
+    """Undo what a command that ran in this process, in a fixture too, did to SIGINT: children would inherit it."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, _INTERRUPTION)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
