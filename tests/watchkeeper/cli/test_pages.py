@@ -44,7 +44,9 @@ def said(part, folder):
     return status, output
 
 
-@pytest.mark.parametrize("check", [*COMMANDS, *(check for check in ids() if check.startswith(("policy/", "dashboard/folder")))])
+@pytest.mark.parametrize(
+    "check", [*COMMANDS, *(check for check in ids() if check.startswith(("policy/", "dashboard/folder")))]
+)
 def test_examples_say_the_truth(check, tmp_path):
     text = (PAGES / f"{check.replace('/', '-')}.md").read_text()
     assert text.startswith(f"# {check}\n")
