@@ -129,9 +129,6 @@ def dollars(text: str) -> str:
 
 
 def _faults(folder: Folder, folders: Mapping[str, Folder]) -> list[Finding]:
-    if folder.uid == _GENERAL:
-        what = f'folder "{folder.title}": the uid "general" is that of the top, which is no folder'
-        return [Finding(ID, what, why="Grafana does not load its dashboards", fix="give the folder another uid")]
     if not folder.parent:
         return []
     inside = levels(folders, folder.uid)[-2].title

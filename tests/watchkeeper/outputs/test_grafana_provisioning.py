@@ -63,12 +63,10 @@ def test_a_pack_without_dashboards(generated):
     assert generated(settings(), boards={}).documents == {DASHBOARDS: {"apiVersion": 1, "providers": []}}
 
 
-def test_a_nested_folder_is_a_warning_and_general_an_error(generated):
+def test_a_nested_folder_is_a_warning(generated):
     (finding,) = generated(settings(), boards={"a": "memory", "b": "gpu"}).findings
     assert (finding.check, finding.severity) == ("output/folder", "warning")
     assert 'folder "Memory for $5" is in "GPU"' in finding.message
-    (finding,) = generated(settings(folders='folders = {general = "All"}'), boards={"a": "general"}).findings
-    assert (finding.check, finding.severity) == ("output/folder", "error")
 
 
 SOURCE = 'datasources = [{name = "Prom", uid = "main", url = "http://prometheus:9090/$x"}]'
