@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from watchkeeper_fleet.exporter.options import (
+    address,
+    listen_option,
+    serving,
+    spool_option,
+    state_file,
+    state_option,
+    web_config_option,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PORT = 29400  # outside of the range that Prometheus' wiki hands out
-SPOOL = "/run/watchkeeper"
+STATE = "state.json"
 
 
 @click.command(
@@ -25,34 +36,10 @@ read when it or a certificate that it names has changed.
 
 Exit status: 0 stopped, 1 it can't serve, 2 wrong usage."""
 )
-@click.option(
-    "--listen",
-    default=f"127.0.0.1:{PORT}",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to serve; :PORT is every address of the host.",
-)
-@click.option(
-    "--spool",
-    default=SPOOL,
-    show_default=True,
-    envvar="WATCHKEEPER_SPOOL",
-    show_envvar=True,
-    metavar="DIR",
-    help="Where agents write.",
-)
-@click.option(
-    "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where totals are kept over restarts; default: state.json in $STATE_DIRECTORY of systemd, else nowhere.",
-)
-@click.option(
-    "--web-config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="TLS, client certificates and passwords, in the format of Prometheus' exporter-toolkit.",
-)
+@listen_option(PORT)
+@spool_option("spool")
+@state_option("totals are", STATE)
+@web_config_option
 @click.option(
     "--owner",
     "owners",
@@ -80,46 +67,22 @@ def exporter(
     demo: bool,
 ) -> None:
     """Serve the metrics of this host's GPUs and torch processes to Prometheus."""
-    import gc
-
     from watchkeeper_fleet.exporter.daemon import Options, run
-    from watchkeeper_fleet.exporter.service import CannotListen
-    from watchkeeper_fleet.exporter.webconfig import WebConfigError
 
-    gc.enable()  # other verbs end before there is anything to collect
     host, port = address(listen, PORT)
-    if state is None and (folder := os.environ.get("STATE_DIRECTORY")):
-        state = Path(folder.split(":")[0], "state.json")
     options = Options(
         host=host,
         port=port,
         spool=spool,
-        state=state,
+        state=state_file(state, STATE),
         web_config=web_config,
         owners=frozenset(map(_user, owners)) or None,
         devices=devices,
         egress=egress_capacity,
         demo=demo,
     )
-    try:
+    with serving():
         run(options)
-    except (CannotListen, WebConfigError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
-
-
-def address(text: str, example: int) -> tuple[str, int]:
-    """Return host and port of HOST:PORT; the host is empty where all of them are meant."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise click.BadParameter(
-            f"{text} is no HOST:PORT such as 127.0.0.1:{example}, [::1]:{example} or :{example}", param_hint="--listen"
-        )
-    if host.startswith("[") and host.endswith("]"):
-        return host[1:-1], int(port)
-    if ":" in host:
-        raise click.BadParameter(f"write an IPv6 address in brackets: [{host}]:{port}", param_hint="--listen")
-    return host, int(port)
 
 
 def _user(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from watchkeeper_fleet.exporter.cli import SPOOL
+from watchkeeper_fleet.exporter.options import spool_option
 
 if TYPE_CHECKING:
     from watchkeeper_fleet.spool import Record
@@ -34,16 +34,7 @@ Examples:
 
 Exit status: 0 fine, also where nobody has died; 1 the folder can't be read, 2 wrong usage."""
 )
-@click.option(
-    "--spool",
-    "folder",
-    default=SPOOL,
-    show_default=True,
-    envvar="WATCHKEEPER_SPOOL",
-    show_envvar=True,
-    metavar="DIR",
-    help="Where agents write.",
-)
+@spool_option("folder")
 @click.option("--all", "living", is_flag=True, help="The living too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def last(*, folder: str, living: bool, form: str) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from watchkeeper_fleet.exporter.cli import address
+from watchkeeper_fleet.exporter.options import (
+    address,
+    api_url_option,
+    check_repository,
+    listen_option,
+    serving,
+    web_config_option,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PORT = 29402
-API = "https://api.github.com"
 LABELS = ("area:alerting", "Pri:{priority}", "Team:{team}")
 
 
@@ -39,13 +47,7 @@ Signals: SIGTERM ends it; SIGHUP reads the web configuration again.
 
 Exit status: 0 stopped, 1 it can't serve, 2 wrong usage.""",
 )
-@click.option(
-    "--listen",
-    default=f"127.0.0.1:{PORT}",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to serve; :PORT is every address of the host.",
-)
+@listen_option(PORT)
 @click.option("--repo", required=True, metavar="OWNER/NAME", help="Where issues are opened.")
 @click.option(
     "--label",
@@ -74,15 +76,8 @@ Exit status: 0 stopped, 1 it can't serve, 2 wrong usage.""",
     help="An alert that fires again so long after it was resolved gets its old issue, later a new one.",
 )
 @click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="Of the times in issues.")
-@click.option(
-    "--web-config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="TLS, client certificates and passwords, in the format of Prometheus' exporter-toolkit.",
-)
-@click.option(
-    "--api-url", default=API, show_default=True, metavar="URL", help="GitHub's API, or that of your own server."
-)
+@web_config_option
+@api_url_option
 def issue_receiver(
     *,
     listen: str,
@@ -95,20 +90,16 @@ def issue_receiver(
     api_url: str,
 ) -> None:
     """Turn Alertmanager's notifications into GitHub issues: opened, commented, closed when resolved."""
-    import gc
     import zoneinfo
 
-    from watchkeeper_fleet.exporter.service import CannotListen, serve
-    from watchkeeper_fleet.exporter.webconfig import WebConfigError
+    from watchkeeper_fleet.exporter.service import serve
     from watchkeeper_fleet.github import GitHub, Trouble, token_from
     from watchkeeper_fleet.issues.receiver import Receiver
     from watchkeeper_fleet.issues.repository import HOUR, Repository
     from watchkeeper_fleet.issues.tracker import Rules, Tracker
 
-    gc.enable()  # other verbs end before there is anything to collect
     host, port = address(listen, PORT)
-    if not re.fullmatch(r"(?!\.\.?/)[\w.-]+/(?!\.\.?$)[\w.-]+", repo, re.ASCII):
-        raise click.BadParameter(f"{repo} is no OWNER/NAME such as pytorch/pytorch", param_hint="--repo")
+    check_repository(repo)
     try:
         zone = zoneinfo.ZoneInfo(timezone)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
@@ -127,8 +118,5 @@ def issue_receiver(
     constant = next(label for label in labels if "{" not in label)
     rules = Rules(labels, most=most, reopen=reopen_within * HOUR, zone=zone)
     receiver = Receiver(Tracker(Repository(github, repo, constant), rules), github)
-    try:
+    with serving():
         serve(host, port, web_config, receiver.collecting(), receiver.pages)
-    except (CannotListen, WebConfigError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)

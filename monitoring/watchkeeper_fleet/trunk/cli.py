@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from watchkeeper_fleet.exporter.cli import address
+from watchkeeper_fleet.exporter.options import (
+    address,
+    api_url_option,
+    check_repository,
+    listen_option,
+    serving,
+    state_file,
+    state_option,
+    web_config_option,
+)
 from watchkeeper_fleet.trunk.blocking import EXCLUDE, JOBS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PORT = 29401
-API = "https://api.github.com"
 ENDS = {"fail": Outcome.FAILED, "ignore": Outcome.NONE, "pending": Outcome.PENDING}
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 STATE = "trunk.state"
@@ -63,13 +69,7 @@ Signals: SIGTERM ends it; SIGHUP reads the web configuration again.
 
 Exit status: 0 stopped, 1 it can't serve, 2 wrong usage.""",
 )
-@click.option(
-    "--listen",
-    default=f"127.0.0.1:{PORT}",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to serve; :PORT is every address of the host.",
-)
+@listen_option(PORT)
 @click.option("--repo", required=True, metavar="OWNER/NAME", help="The repository.")
 @click.option("--branch", default="main", show_default=True, metavar="BRANCH", help="The branch.")
 @click.option(
@@ -129,21 +129,9 @@ Exit status: 0 stopped, 1 it can't serve, 2 wrong usage.""",
     metavar="DURATION",
     help="From one poll to the next.",
 )
-@click.option(
-    "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help=f"Where all is kept over restarts; default: {STATE} in $STATE_DIRECTORY of systemd, else nowhere.",
-)
-@click.option(
-    "--web-config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="TLS, client certificates and passwords, in the format of Prometheus' exporter-toolkit.",
-)
-@click.option(
-    "--api-url", default=API, show_default=True, metavar="URL", help="GitHub's API, or that of your own server."
-)
+@state_option("all is", STATE)
+@web_config_option
+@api_url_option
 def trunk_exporter(
     *,
     listen: str,
@@ -161,31 +149,21 @@ def trunk_exporter(
     api_url: str,
 ) -> None:
     """Serve to Prometheus which blocking jobs of a branch are red, and for how many commits in a row."""
-    import gc
-
-    from watchkeeper_fleet.exporter.service import CannotListen, serve
-    from watchkeeper_fleet.exporter.webconfig import WebConfigError
+    from watchkeeper_fleet.exporter.service import serve
     from watchkeeper_fleet.github import GitHub, token_from
     from watchkeeper_fleet.trunk.blocking import Blocking
     from watchkeeper_fleet.trunk.cache import Cache
     from watchkeeper_fleet.trunk.exporter import Branch, polling
 
-    gc.enable()  # other verbs end before there is anything to collect
     host, port = address(listen, PORT)
-    if not re.fullmatch(r"(?!\.\.?/)[\w.-]+/(?!\.\.?$)[\w.-]+", repo, re.ASCII):
-        raise click.BadParameter(f"{repo} is no OWNER/NAME such as pytorch/pytorch", param_hint="--repo")
+    check_repository(repo)
     if not branch or not branch.isprintable():
         raise click.BadParameter("a branch has a name", param_hint="--branch")
-    if state is None and (folder := os.environ.get("STATE_DIRECTORY")):
-        state = Path(folder.split(":")[0], STATE)
     try:
         github = GitHub(api_url, token_from())
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     blocking = Blocking(jobs, exclude, ENDS[cancelled], ENDS[timed_out])
     of = Branch(repo, branch, blocking, commits=commits, max_age=max_age, interval=interval)
-    try:
-        serve(host, port, web_config, polling(of, github, Cache(state)))
-    except (CannotListen, WebConfigError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    with serving():
+        serve(host, port, web_config, polling(of, github, Cache(state_file(state, STATE))))

@@ -21,7 +21,8 @@ import pytest
 import yaml
 
 from watchkeeper_fleet.alerts import watchers
-from watchkeeper_fleet.exporter.cli import PORT, SPOOL, exporter
+from watchkeeper_fleet.exporter.cli import PORT, exporter
+from watchkeeper_fleet.exporter.options import SPOOL
 from watchkeeper_fleet.exporter.webconfig import WebConfigError, load
 from watchkeeper_fleet.issues import cli as issues_cli
 from watchkeeper_fleet.trunk import cli as trunk_cli
