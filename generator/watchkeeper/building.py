@@ -14,8 +14,9 @@ from watchkeeper.project import Project, panels_of
 from watchkeeper.proof.catalogue import Catalogue
 from watchkeeper.render.grafana import Rendered, to_classic, to_text
 from watchkeeper.render.grafana.context import items, sub
-from watchkeeper.render.rules import rule_file, to_yaml
+from watchkeeper.render.rules import rule_file
 from watchkeeper.render.runbooks import page
+from watchkeeper.render.yaml_text import to_yaml
 from watchkeeper.sharing import run_on_rules
 from watchkeeper.subject import Expression, Group, Rule, Text, Written
 from watchkeeper.variable_query import variable_query

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from watchkeeper.findings import nearest
+from watchkeeper.names import GRAFANA_UID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["DEEPEST", "Folder", "path", "read"]
 
 DEEPEST = 4  # levels that Grafana nests
-_UID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 # Those that Grafana has itself: pkg/services/folder/model.go, and the top, which it calls general.
 _RESERVED = frozenset({"general", "sharedwithme"})
 _VALUE = "settings/value"
@@ -40,7 +39,7 @@ def read(table: object, fault: Fault) -> dict[str, Folder]:
     found: dict[str, Folder] = {}
     for uid, value in table.items():
         folder = {"title": value} if isinstance(value, str) else value
-        if not _UID.fullmatch(uid):
+        if not GRAFANA_UID.fullmatch(uid):
             fault(_VALUE, f'folders: "{uid}" is no uid', "take up to 40 letters, digits, hyphens and underscores")
         elif uid.casefold() in {other.casefold() for other in found}:
             fault(

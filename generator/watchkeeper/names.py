@@ -1,4 +1,4 @@
-"""What Prometheus accepts as a name or a duration, without and with UTF-8 names."""
+"""What Prometheus accepts as a name or a duration, without and with UTF-8 names, and Grafana as a uid."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 DURATION = re.compile(
     r"(?:0|(?:(?P<y>\d+)y)?(?:(?P<w>\d+)w)?(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?(?:(?P<ms>\d+)ms)?)\Z"
 )
+# The uid of an object of Grafana's.
+GRAFANA_UID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _MILLISECONDS = {
     "y": 31_536_000_000,
     "w": 604_800_000,

@@ -43,7 +43,7 @@ TOOL = {
     "policy": "findings names | promql",
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
-    "folders": "findings",
+    "folders": "findings names",
     "sync": "_version findings folders names | render settings yaml",
     "settings": "findings | folders outputs policy sync tomli",
     "load": "fields findings model pack",
@@ -64,9 +64,10 @@ TOOL = {
     "read.alertmanager": "engine findings names promql proof read read.loader subject",
     "render": "contract findings model names routing | runbook settings",
     "routed": "read read.alertmanager render | findings proof routing settings",
-    "render.grafana_alerts": "findings model promql render render.grafana_provisioning render.grafana_templates"
-    " | outputs",
-    "render.grafana_provisioning": "findings folders render | outputs",
+    "render.grafana_alerts": "names render | findings outputs render.grafana_alert_rules",
+    "render.grafana_alert_rules": "findings names promql render.grafana_alerts render.grafana_provisioning"
+    " render.grafana_templates | model outputs",
+    "render.grafana_provisioning": "findings folders names render | outputs",
     "render.git_sync": "findings folders render | outputs",
     "render.kubernetes": "findings folders model render | outputs",
     "render.mimir": "render | findings outputs",

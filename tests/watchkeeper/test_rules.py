@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watchkeeper import Alert, Group, Recording, Severity
-from watchkeeper.render.rules import rule_file, to_yaml
+from watchkeeper.render.rules import rule_file
+from watchkeeper.render.yaml_text import to_yaml
 from watchkeeper.settings import Settings
 
 TEXTS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from watchkeeper.names import LABEL
 from watchkeeper.render import page
-from watchkeeper.render.rules import to_yaml
+from watchkeeper.render.yaml_text import to_yaml
 from watchkeeper.routing import Email, PagerDuty, Slack, Webhook
 
 if TYPE_CHECKING:

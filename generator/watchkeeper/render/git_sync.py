@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding
 from watchkeeper.folders import path as levels
-from watchkeeper.render.grafana.text import to_text
 from watchkeeper.render.tables import read
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ def options(table: Mapping[str, Any], fault: Fault) -> None:
 
 def files(made: Made, _: None) -> tuple[dict[str, str], list[Finding]]:
     """Return each dashboard as a resource, in folders by their titles, each with what it is in `_folder.json`."""
+    from watchkeeper.render.grafana.text import to_text  # settings are read without it
+
     folders = made.settings.folders
     target = made.settings.targets.grafana
     version = "v1" if target >= _STABLE else "v1beta1"
@@ -62,6 +63,8 @@ def files(made: Made, _: None) -> tuple[dict[str, str], list[Finding]]:
 
 def _dashboard(uid: str, version: str, text: str) -> str:
     """Return the dashboard's text as the specification of a resource, without reading it: it may be large."""
+    from watchkeeper.render.grafana.text import to_text  # as above
+
     spec = text.rstrip("\n").replace("\n", "\n  ")
     head = {"apiVersion": f"dashboard.grafana.app/{version}", "kind": "Dashboard", "metadata": {"name": uid}}
     return f'{to_text(head).rstrip()[:-2]},\n  "spec": {spec}\n}}\n'

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding
 from watchkeeper.folders import path as levels
-from watchkeeper.render.rules import to_yaml
 from watchkeeper.render.tables import Kind, read
+from watchkeeper.render.yaml_text import to_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.render.rules import to_yaml
 from watchkeeper.render.tables import TEXTS, Kind, read
+from watchkeeper.render.yaml_text import to_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

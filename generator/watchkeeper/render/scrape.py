@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.findings import Finding
-from watchkeeper.render.rules import to_yaml
 from watchkeeper.render.tables import DURATION, FLAG, TEXT, TEXTS, Kind, read
+from watchkeeper.render.yaml_text import to_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

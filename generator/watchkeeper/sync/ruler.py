@@ -127,7 +127,7 @@ class Ruler:
         self._post({"name": MARKS, "rules": [rule]})
 
     def _post(self, group: Any) -> None:
-        from watchkeeper.render.rules import to_yaml
+        from watchkeeper.render.yaml_text import to_yaml
 
         headers = {"Content-Type": YAML, **self._headers}
         body = to_yaml(group, "")
