@@ -44,7 +44,8 @@ TOOL = {
     # The kinds are named, and loaded when they are wanted.
     "outputs": "findings | model pack settings",
     "folders": "findings names",
-    "sync": "_version findings folders names | render settings yaml",
+    "tokens": "",
+    "sync": "_version findings folders names tokens | render settings yaml",
     "settings": "findings | folders outputs policy sync tomli",
     "load": "fields findings model pack",
     "output": "findings",
@@ -115,7 +116,7 @@ FLEET = {
     "exporter.cli": "click exporter.options | exporter",
     "exporter.spool_cli": "click exporter.options | spool watchkeeper.findings",
     "exporter": "watchkeeper._version watchkeeper.contract metrics metrics.agent spool | bcrypt pynvml yaml",
-    "github": "watchkeeper._version watchkeeper.findings",
+    "github": "watchkeeper._version watchkeeper.findings watchkeeper.tokens",
     "trunk.cli": "click exporter.options trunk | exporter github",
     "trunk": "exporter github metrics | watchkeeper.contract",
     "issues.cli": "click exporter.options | exporter github issues",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.sync.objects import Refused
+from watchkeeper.tokens import TokenError, checked, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,7 +17,6 @@ __all__ = ["GRAFANA", "RULER", "token_from"]
 
 GRAFANA = "WATCHKEEPER_GRAFANA_TOKEN"
 RULER = "WATCHKEEPER_RULER_TOKEN"
-LARGEST = 4096
 
 
 def token_from(
@@ -30,28 +31,17 @@ def token_from(
         raise Refused("token", f"set {variable} or {variable}_FILE, not both")
     if name:
         where = f"{variable}_FILE: {ascii(name)[1:-1]}"
-        _read(Path(name), where)
-        return lambda: _read(Path(name), where)
+        from_file = partial(_told, partial(read, Path(name), where))
+        from_file()
+        return from_file
     if required and not given:
         raise Refused("token", f"there is no token: set {variable}, or {variable}_FILE to the name of a file with it")
-    token = _checked(given, variable)
+    token = _told(partial(checked, given, variable))
     return lambda: token
 
 
-def _read(path: Path, where: str) -> str:
+def _told(token: Callable[[], str]) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise Refused("token", f"{where} can't be read: {os.strerror(error.errno or 0)}") from None
-    token = data.decode("ascii", "replace").strip() if len(data) <= LARGEST else "\n"
-    if not token:
-        raise Refused("token", f"{where} is empty: write the token into it")
-    return _checked(token, where)
-
-
-def _checked(token: str, where: str) -> str:
-    """Return a token that can stand in a header; what it is instead is not told."""
-    if any(not "!" <= character <= "~" for character in token):
-        raise Refused("token", f"{where} holds no token: one is a single word of ASCII letters, digits and signs")
-    return token
+        return token()
+    except TokenError as error:
+        raise Refused("token", str(error)) from None
