@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+# Not a package, so that a test finds its helper as a script does.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from daemons import VARIABLE, WATCHKEEPER, daemon, environment
 from github_issues import TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import subprocess
+    from contextlib import AbstractContextManager
 
     from github_issues import GitHubIssues
 
-WATCHKEEPER = Path(sys.executable).with_name("watchkeeper")
-VARIABLE = "WATCHKEEPER_GITHUB_TOKEN"
+__all__ = ["VARIABLE", "WATCHKEEPER", "environment", "receiving"]
 
 
-def environment(**more: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("WATCHKEEPER")}
-    return {**kept, **more}
-
-
-@contextlib.contextmanager
 def receiving(
     api: GitHubIssues, *arguments: object, **variables: str
-) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+) -> AbstractContextManager[tuple[subprocess.Popen[str], str, list[str]]]:
     """Run it until the block ends; give the process, its URL, and a list that fills with the lines that it writes."""
-    command = [str(WATCHKEEPER), "issue-receiver", "--listen", "127.0.0.1:0", "--api-url", api.url, "--repo", "o/r"]
-    lines: list[str] = []
-    serves = threading.Event()
-    with subprocess.Popen(
-        [*command, *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**(variables or {VARIABLE: TOKEN})),
-    ) as child:
-
-        def read() -> None:
-            for line in child.stderr or ():
-                lines.append(line)
-                if " serving " in line:
-                    serves.set()
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
-            assert serves.wait(60), lines
-            (url,) = re.findall(r"serving (http\S+)/metrics$", "".join(lines), re.MULTILINE)
-            yield child, url, lines
-        finally:
-            child.kill()
-            reader.join(60)
+    return daemon("issue-receiver", api.url, "o/r", *arguments, **(variables or {VARIABLE: TOKEN}))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import re
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -17,14 +13,14 @@ import pytest
 
 # Not a package, so that a test finds its helper as a script does.
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from daemons import VARIABLE, WATCHKEEPER, daemon, environment
 from github_standin import TOKEN, Fault, serving
 from github_world import Job, Run, World
 
-WATCHKEEPER = Path(sys.executable).with_name("watchkeeper")
 REPO = "pytorch/pytorch"
 BRANCH = f'repository="{REPO}",branch="main"'
-VARIABLE = "WATCHKEEPER_GITHUB_TOKEN"
 
 
 @pytest.fixture
@@ -38,37 +34,9 @@ def standin():
         yield server
 
 
-def environment(**more: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("WATCHKEEPER", "STATE_DIRECTORY"))}
-    return {**kept, **more}
-
-
-@contextlib.contextmanager
 def exporter(standin, *arguments, **variables):
     """Start the exporter; give the process, its URL, and a list that fills with the lines that it writes."""
-    command = [WATCHKEEPER, "trunk-exporter", "--listen", "127.0.0.1:0", "--api-url", standin.url, "--repo", REPO]
-    variables = variables or {VARIABLE: TOKEN}
-    lines: list[str] = []
-    serves = threading.Event()
-    with subprocess.Popen(
-        [*command, *map(str, arguments)], stderr=subprocess.PIPE, text=True, env=environment(**variables)
-    ) as child:
-
-        def read() -> None:
-            for line in child.stderr:
-                lines.append(line)
-                if " serving " in line:
-                    serves.set()
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
-            assert serves.wait(60), lines
-            (url,) = re.findall(r"serving (http\S+)/metrics$", "".join(lines), re.MULTILINE)
-            yield child, url, lines
-        finally:
-            child.kill()
-            reader.join(60)
+    return daemon("trunk-exporter", standin.url, REPO, *arguments, **(variables or {VARIABLE: TOKEN}))
 
 
 def get(url: str) -> str:
